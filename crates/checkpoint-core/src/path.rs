@@ -1,0 +1,227 @@
+//! Workspace-relative paths.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// A path relative to the workspace root: slash-separated bytes, any encoding.
+///
+/// Constructed only by [`RelPath::new`], so that a record or an argument can never leave the workspace: no empty, `.`
+/// or `..` component, not absolute, no NUL, at most 255 bytes a component. Components that spell `.git` are refused
+/// too, except through [`RelPath::new_unreserved`], which only the skipped list uses.
+///
+/// Ordered by bytes with `/` first, which is the order of a depth-first walk: a directory comes right before all that
+/// lies below it.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct RelPath(Box<[u8]>);
+
+/// Why bytes are no workspace path.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("invalid path {:?}: {why}", String::from_utf8_lossy(.given))]
+pub struct PathError {
+    /// The bytes that were given.
+    pub given: Vec<u8>,
+    /// The rule they break.
+    pub why: &'static str,
+}
+
+impl RelPath {
+    /// Validates `bytes`.
+    pub fn new(bytes: impl Into<Vec<u8>>) -> Result<Self, PathError> {
+        let path = Self::new_unreserved(bytes)?;
+        if path.components().any(is_git_name) {
+            return Err(PathError { given: path.0.into_vec(), why: "names a .git directory" });
+        }
+        Ok(path)
+    }
+
+    /// Like [`RelPath::new`], but `.git` may be named. Never written to.
+    pub fn new_unreserved(bytes: impl Into<Vec<u8>>) -> Result<Self, PathError> {
+        let bytes = bytes.into();
+        let why = if bytes.is_empty() {
+            Some("empty")
+        } else if bytes[0] == b'/' {
+            Some("absolute")
+        } else if bytes.contains(&0) {
+            Some("holds a NUL byte")
+        } else {
+            bytes.split(|&b| b == b'/').find_map(|part| match part {
+                b"" => Some("has an empty component"),
+                b"." | b".." => Some("has a `.` or `..` component"),
+                _ if part.len() > 255 => Some("has a component of more than 255 bytes"),
+                _ => None,
+            })
+        };
+        match why {
+            Some(why) => Err(PathError { given: bytes, why }),
+            None => Ok(Self(bytes.into())),
+        }
+    }
+
+    /// The bytes, components separated by `/`.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The components, outermost first.
+    pub fn components(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
+        self.0.split(|&b| b == b'/')
+    }
+
+    /// The last component.
+    pub fn name(&self) -> &[u8] {
+        self.0.rsplit(|&b| b == b'/').next().unwrap_or(&self.0)
+    }
+
+    /// The directory that holds this path; `None` for a path at the root.
+    pub fn parent(&self) -> Option<Self> {
+        let at = self.0.iter().rposition(|&b| b == b'/')?;
+        Some(Self(self.0[..at].into()))
+    }
+
+    /// All directories that hold this path, nearest first.
+    pub fn ancestors(&self) -> impl Iterator<Item = Self> {
+        std::iter::successors(self.parent(), Self::parent)
+    }
+
+    /// This path with one more component.
+    pub fn join(&self, name: &[u8]) -> Result<Self, PathError> {
+        let mut bytes = Vec::with_capacity(self.0.len() + 1 + name.len());
+        bytes.extend_from_slice(&self.0);
+        bytes.push(b'/');
+        bytes.extend_from_slice(name);
+        Self::new(bytes)
+    }
+
+    /// True when `self` is `dir` or lies below it.
+    pub fn is_at_or_below(&self, dir: &Self) -> bool {
+        self == dir || self.is_below(dir)
+    }
+
+    /// True when `self` lies below `dir`.
+    pub fn is_below(&self, dir: &Self) -> bool {
+        self.0.len() > dir.0.len() && self.0.starts_with(&dir.0) && self.0[dir.0.len()] == b'/'
+    }
+
+    /// How many components it has.
+    pub fn depth(&self) -> usize {
+        self.components().count()
+    }
+
+    /// The path as text, invalid bytes as U+FFFD.
+    pub fn to_lossy(&self) -> String {
+        String::from_utf8_lossy(&self.0).into_owned()
+    }
+}
+
+/// True for names that some file system takes for `.git`: any case, trailing dots and blanks, the short name, and
+/// the code points that HFS+ ignores. gix refuses the same ones in a tree.
+pub fn is_git_name(name: &[u8]) -> bool {
+    if name.len() < 4 {
+        return false;
+    }
+    let plain: Vec<u8> = if name.is_ascii() {
+        name.to_ascii_lowercase()
+    } else {
+        String::from_utf8_lossy(name)
+            .chars()
+            .filter(|c| !matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}'))
+            .collect::<String>()
+            .to_ascii_lowercase()
+            .into_bytes()
+    };
+    let cut = plain.iter().rposition(|b| !matches!(b, b'.' | b' ')).map_or(0, |at| at + 1);
+    let stem = &plain[..cut];
+    stem == b".git" || stem == b"git~1" || stem.starts_with(b".git:")
+}
+
+impl Ord for RelPath {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        // `/` sorts before every other byte, so that a directory is followed by what it holds.
+        let rank = |b: &u8| if *b == b'/' { 0u16 } else { u16::from(*b) + 1 };
+        self.0.iter().map(rank).cmp(other.0.iter().map(rank))
+    }
+}
+
+impl PartialOrd for RelPath {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Debug for RelPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.to_lossy())
+    }
+}
+
+impl fmt::Display for RelPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.to_lossy())
+    }
+}
+
+/// Stored as text; bytes that are not UTF-8 as NUL and base64, which no path can begin with.
+impl Serialize for RelPath {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match std::str::from_utf8(&self.0) {
+            Ok(text) => to.serialize_str(text),
+            Err(_) => to.serialize_str(&format!("\0{}", data_encoding::BASE64.encode(&self.0))),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for RelPath {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        let bytes = match text.strip_prefix('\0') {
+            Some(coded) => data_encoding::BASE64.decode(coded.as_bytes()).map_err(de::Error::custom)?,
+            None => text.into_bytes(),
+        };
+        Self::new_unreserved(bytes).map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(text: &str) -> RelPath {
+        RelPath::new(text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn refuses_what_leaves_the_workspace_or_names_git() {
+        for bad in ["", "/", "/a", "a//b", "a/", ".", "a/./b", "..", "a/../b", "a\0b", ".git", "a/.GIT/x", ".git.", "GIT~1", ".g\u{200c}it"] {
+            assert!(RelPath::new(bad.as_bytes()).is_err(), "{bad:?}");
+        }
+        assert!(RelPath::new(vec![b'x'; 256]).is_err());
+        for good in ["a", "v1..v2.diff", ".github", ".gitignore", "a/..b", "git", " "] {
+            path(good); // K-31: components are validated, not substrings
+        }
+    }
+
+    #[test]
+    fn a_directory_sorts_right_before_what_it_holds() {
+        let mut all = [path("a-b"), path("a/b"), path("a"), path("a.b"), path("a/b/c")];
+        all.sort();
+        assert_eq!(all.map(|p| p.to_lossy()), ["a", "a/b", "a/b/c", "a-b", "a.b"]);
+    }
+
+    #[test]
+    fn relations() {
+        assert!(path("a/b").is_below(&path("a")));
+        assert!(!path("ab").is_below(&path("a")));
+        assert!(path("a").is_at_or_below(&path("a")));
+        assert_eq!(path("a/b/c").ancestors().map(|p| p.to_lossy()).collect::<Vec<_>>(), ["a/b", "a"]);
+        assert_eq!(path("a/b/c").name(), b"c");
+    }
+
+    #[test]
+    fn stored_form_keeps_bytes_that_are_not_utf8() {
+        let odd = RelPath::new(b"a/\xff\xfe".to_vec()).unwrap();
+        let json = serde_json::to_string(&odd).unwrap();
+        assert_eq!(serde_json::from_str::<RelPath>(&json).unwrap(), odd);
+        assert!(serde_json::from_str::<RelPath>("\"../x\"").is_err());
+    }
+}

@@ -1,0 +1,95 @@
+//! Small seams: time, ids, locks, progress, approval.
+
+use std::{fmt, ops::ControlFlow, time::Duration};
+
+use crate::{BoxError, EngineEvent, Preview, Timestamp};
+
+/// The only source of time.
+pub trait Clock: fmt::Debug + Send + Sync {
+    /// Now, in UTC milliseconds.
+    fn now(&self) -> Timestamp;
+    /// Waits. A test's clock returns at once and moves itself on.
+    fn sleep(&self, time: Duration);
+}
+
+/// The only source of randomness.
+pub trait IdSource: fmt::Debug + Send + Sync {
+    /// 16 fresh bytes.
+    fn next(&self) -> [u8; 16];
+}
+
+/// Whether others may hold the lock too.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LockMode {
+    /// Captures.
+    Shared,
+    /// Restore, undo, recover, gc, purge.
+    Exclusive,
+}
+
+/// Holds a lock until dropped.
+pub trait Held: fmt::Debug + Send + Sync {}
+
+/// The workspace's advisory lock (design § 4): released by the system when its process dies.
+pub trait StoreLock: fmt::Debug + Send + Sync {
+    /// Waits up to `wait`. One open per call: never upgraded, never handed to a child process.
+    fn acquire(&self, mode: LockMode, wait: Duration) -> Result<Box<dyn Held>, LockError>;
+}
+
+/// Why a lock was not got.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LockError {
+    /// Somebody else holds it.
+    #[error("another process is working on this workspace")]
+    Busy,
+    /// The lock file cannot be used.
+    #[error("cannot lock the workspace")]
+    Failed {
+        /// How.
+        source: BoxError,
+    },
+}
+
+/// What an approver says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Decision {
+    /// Go on.
+    Approved,
+    /// No.
+    Rejected,
+    /// There is nobody to ask.
+    Unavailable,
+}
+
+/// Asked once per restore. Anything but [`Decision::Approved`] means nothing is touched.
+pub trait Approver: fmt::Debug + Send + Sync {
+    /// Shows the preview to whoever decides. `None` means approved before: no separate preview is made.
+    fn decide(&self, preview: &Preview) -> Decision;
+    /// True when the decision was given beforehand, as by `--yes`.
+    fn is_settled(&self) -> bool {
+        false
+    }
+}
+
+/// Told how far a long operation is.
+pub trait Progress: Send + Sync {
+    /// `done` of `total` of `what`. Break to stop at the next safe place.
+    fn tick(&self, what: &'static str, done: u64, total: Option<u64>) -> ControlFlow<()>;
+}
+
+/// Shows nothing and never stops anything.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoProgress;
+
+impl Progress for NoProgress {
+    fn tick(&self, _: &'static str, _: u64, _: Option<u64>) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// Told what the engine has done, after it is durable.
+pub trait Observer: fmt::Debug + Send + Sync {
+    /// One event.
+    fn on(&self, event: &EngineEvent);
+}

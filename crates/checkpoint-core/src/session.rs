@@ -1,0 +1,223 @@
+//! The seam to a harness's session logs.
+
+use std::{fmt, path::PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{BoxError, ForkRequest, Seq, SessionKey, Step, Turn};
+
+/// What matters of one event of a log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Beat {
+    /// A turn begins.
+    TurnStart(Turn),
+    /// A step begins.
+    StepStart(Turn, Step),
+    /// A step ends.
+    StepEnd(Turn, Step),
+    /// A turn ends.
+    TurnEnd(Turn),
+    /// Anything else.
+    Other,
+}
+
+/// The head of a log.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SessionHeader {
+    /// Which session.
+    pub key: SessionKey,
+    /// The session it was forked from.
+    pub parent: Option<SessionKey>,
+    /// How many of the parent's events it shares.
+    pub seed_length: u64,
+    /// The directory it works in.
+    pub cwd: PathBuf,
+}
+
+/// Session logs of one harness. A log that exists is never modified.
+pub trait SessionLog: fmt::Debug + Send + Sync {
+    /// True when [`SessionLog::fork`] can work for this session.
+    fn can_fork(&self, session: &SessionKey) -> bool;
+
+    /// The head.
+    fn header(&self, session: &SessionKey) -> Result<SessionHeader, SessionError>;
+
+    /// Every event from `from` on, in order, each with its position.
+    fn beats(&self, session: &SessionKey, from: Seq) -> Result<Vec<(Seq, Beat)>, SessionError>;
+
+    /// Digest of the log up to and including `seq`.
+    fn prefix_digest(&self, session: &SessionKey, seq: Seq) -> Result<String, SessionError>;
+
+    /// Copies the inclusive prefix into a new session, durable on return. Appends nothing to the source.
+    fn fork(&self, request: &ForkRequest) -> Result<SessionHeader, SessionError>;
+
+    /// The child of a [`ForkRequest`], if it exists: how recovery finds out whether the fork happened.
+    fn find_child(&self, request: &ForkRequest) -> Result<Option<SessionHeader>, SessionError>;
+}
+
+/// The log of a composition that has none: files only.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoSessions;
+
+impl SessionLog for NoSessions {
+    fn can_fork(&self, _: &SessionKey) -> bool {
+        false
+    }
+    fn header(&self, session: &SessionKey) -> Result<SessionHeader, SessionError> {
+        Err(SessionError::NotFound(session.clone()))
+    }
+    fn beats(&self, session: &SessionKey, _: Seq) -> Result<Vec<(Seq, Beat)>, SessionError> {
+        Err(SessionError::NotFound(session.clone()))
+    }
+    fn prefix_digest(&self, session: &SessionKey, _: Seq) -> Result<String, SessionError> {
+        Err(SessionError::NotFound(session.clone()))
+    }
+    fn fork(&self, _: &ForkRequest) -> Result<SessionHeader, SessionError> {
+        Err(SessionError::Unsupported)
+    }
+    fn find_child(&self, _: &ForkRequest) -> Result<Option<SessionHeader>, SessionError> {
+        Ok(None)
+    }
+}
+
+/// Why a session could not be read or cut.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SessionError {
+    /// No such session.
+    #[error("session {0} not found")]
+    NotFound(SessionKey),
+    /// It is not running.
+    #[error("session {0} is not live")]
+    NotLive(SessionKey),
+    /// The child's id is taken.
+    #[error("session {0} already exists")]
+    AlreadyExists(String),
+    /// There is no such event.
+    #[error("session {session} has no event {seq}")]
+    InvalidBoundary {
+        /// The session.
+        session: SessionKey,
+        /// The position asked for.
+        seq: Seq,
+    },
+    /// The position lies inside a turn.
+    #[error("event {seq} of session {session} lies inside open turn {turn}")]
+    OpenTurn {
+        /// The session.
+        session: SessionKey,
+        /// The position asked for.
+        seq: Seq,
+        /// The turn.
+        turn: Turn,
+    },
+    /// The log is no longer the one a point was made on.
+    #[error("session {session} was rewritten before event {seq}")]
+    PrefixChanged {
+        /// The session.
+        session: SessionKey,
+        /// The position.
+        seq: Seq,
+    },
+    /// There is no door.
+    #[error("this harness cannot fork sessions")]
+    Unsupported,
+    /// The harness said no or broke.
+    #[error("the harness failed")]
+    Harness {
+        /// How.
+        source: BoxError,
+    },
+}
+
+impl SessionError {
+    /// The contract's code (000-19, 004-30 to 33).
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::NotFound(_) => "SESSION_NOT_FOUND",
+            Self::NotLive(_) => "SESSION_NOT_LIVE",
+            Self::AlreadyExists(_) => "SESSION_ALREADY_EXISTS",
+            Self::InvalidBoundary { .. } => "INVALID_BOUNDARY",
+            Self::OpenTurn { .. } => "OPEN_TURN",
+            Self::PrefixChanged { .. } => "PREFIX_CHANGED",
+            Self::Unsupported => "FORK_UNSUPPORTED",
+            Self::Harness { .. } => "FORK_FAILED",
+        }
+    }
+}
+
+/// A [`Seq`] proven to lie outside any open turn. Only the functions of this module construct it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct BoundarySeq(Seq);
+
+impl BoundarySeq {
+    /// The position.
+    pub const fn seq(self) -> Seq {
+        self.0
+    }
+}
+
+/// Proves that `at` lies outside any open turn: the only constructor of [`BoundarySeq`].
+///
+/// `beats` is the log from its first event on.
+pub fn boundary_at(session: &SessionKey, beats: &[(Seq, Beat)], at: Seq) -> Result<BoundarySeq, SessionError> {
+    let upto = beats.partition_point(|(seq, _)| *seq <= at);
+    if beats.get(upto.wrapping_sub(1)).is_none_or(|(seq, _)| *seq != at) {
+        return Err(SessionError::InvalidBoundary { session: session.clone(), seq: at });
+    }
+    let open = beats.iter().take(upto).rev().find_map(|(_, beat)| match beat {
+        Beat::TurnStart(turn) => Some(Some(*turn)),
+        Beat::TurnEnd(_) => Some(None),
+        _ => None,
+    });
+    match open.flatten() {
+        Some(turn) => Err(SessionError::OpenTurn { session: session.clone(), seq: at, turn }),
+        None => Ok(BoundarySeq(at)),
+    }
+}
+
+/// The last end of a turn at or before `at`: where the conversation is cut for what lies in a turn.
+pub fn boundary_before(beats: &[(Seq, Beat)], at: Seq) -> Option<BoundarySeq> {
+    let upto = beats.partition_point(|(seq, _)| *seq <= at);
+    beats.iter().take(upto).rev().find_map(|(seq, beat)| matches!(beat, Beat::TurnEnd(_)).then_some(BoundarySeq(*seq)))
+}
+
+/// The end of `turn`, inclusive: where the conversation is cut for `tN`.
+pub fn boundary_of_turn(beats: &[(Seq, Beat)], turn: Turn) -> Option<BoundarySeq> {
+    beats.iter().rev().find_map(|(seq, beat)| (*beat == Beat::TurnEnd(turn)).then_some(BoundarySeq(*seq)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log() -> Vec<(Seq, Beat)> {
+        [
+            Beat::Other,
+            Beat::TurnStart(Turn(1)),
+            Beat::StepEnd(Turn(1), Step(1)),
+            Beat::TurnEnd(Turn(1)),
+            Beat::TurnStart(Turn(2)),
+            Beat::Other,
+        ]
+        .into_iter()
+        .enumerate()
+        .map(|(at, beat)| (Seq(at as u64), beat))
+        .collect()
+    }
+
+    /// TB10, TB11, TB20 and 004-30 to 33.
+    #[test]
+    fn boundaries_lie_outside_open_turns() {
+        let key = SessionKey::local();
+        assert_eq!(boundary_at(&key, &log(), Seq(3)).unwrap().seq(), Seq(3));
+        assert_eq!(boundary_at(&key, &log(), Seq(0)).unwrap().seq(), Seq(0));
+        assert_eq!(boundary_at(&key, &log(), Seq(2)).unwrap_err().code(), "OPEN_TURN");
+        assert_eq!(boundary_at(&key, &log(), Seq(5)).unwrap_err().code(), "OPEN_TURN");
+        assert_eq!(boundary_at(&key, &log(), Seq(9)).unwrap_err().code(), "INVALID_BOUNDARY");
+        assert_eq!(boundary_before(&log(), Seq(2)), None);
+        assert_eq!(boundary_before(&log(), Seq(5)).unwrap().seq(), Seq(3));
+        assert_eq!(boundary_of_turn(&log(), Turn(2)), None);
+    }
+}
