@@ -192,7 +192,8 @@ mod tests {
 
     #[test]
     fn refuses_what_leaves_the_workspace_or_names_git() {
-        for bad in ["", "/", "/a", "a//b", "a/", ".", "a/./b", "..", "a/../b", "a\0b", ".git", "a/.GIT/x", ".git.", "GIT~1", ".g\u{200c}it"] {
+        for bad in ["", "/", "/a", "a//b", "a/", ".", "a/./b", "..", "a/../b", "a\0b", ".git", "a/.GIT/x", ".git.", "GIT~1", ".g\u{200c}it"]
+        {
             assert!(RelPath::new(bad.as_bytes()).is_err(), "{bad:?}");
         }
         assert!(RelPath::new(vec![b'x'; 256]).is_err());
