@@ -37,9 +37,9 @@ pub(crate) struct Args {
     /// The binary to measure; without it, a release build is made
     #[arg(long, value_name = "FILE")]
     rwd: Option<PathBuf>,
-    /// Where trees and stores are kept; on the file system that is to be measured
-    #[arg(long, value_name = "DIR")]
-    dir: Option<PathBuf>,
+    /// Where trees and stores are kept; on the file system that is to be measured, outside any repository
+    #[arg(long, value_name = "DIR", default_value = "~/.cache/rwd-bench")]
+    dir: PathBuf,
     /// Leave git out
     #[arg(long)]
     no_git: bool,
@@ -60,7 +60,11 @@ pub(crate) fn run(args: &Args) -> Result {
         Some(rwd) => fs::canonicalize(rwd).map_err(|error| format!("cannot use {}: {error}", rwd.display()))?,
         None => cases::build(true)?,
     };
-    let base = args.dir.clone().unwrap_or_else(|| repo::target_dir().join("bench"));
+    // Not below the target directory: the ignore rules of the repository above would hold in the trees.
+    let base = match args.dir.strip_prefix("~") {
+        Ok(below) => PathBuf::from(std::env::var_os("HOME").ok_or("HOME is not set; name a --dir")?).join(below),
+        Err(_) => args.dir.clone(),
+    };
     fs::create_dir_all(&base)?;
     let base = fs::canonicalize(base)?;
     let mut all = Vec::new();
