@@ -36,7 +36,7 @@ fn waits_until_the_holder_is_done() {
     let held = FileLock::acquire(&path, LockMode::Exclusive, NOW).unwrap();
     std::thread::scope(|scope| {
         let waiter =
-            scope.spawn(|| FileLock::acquire(&path, LockMode::Exclusive, Duration::from_secs(60)));
+            scope.spawn(|| FileLock::acquire(&path, LockMode::Exclusive, Duration::from_mins(1)));
         drop(held);
         waiter.join().unwrap().unwrap();
     });
