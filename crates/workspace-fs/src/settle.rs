@@ -158,14 +158,11 @@ impl Work<'_> {
             // Nothing in them that could be lost.
             PathState::Fifo { .. } | PathState::Dir { .. } => Stored::Nothing,
             PathState::Absent => return Ok(Stored::Moved),
-            PathState::Opaque => {
-                self.keep_beside(&self.swap)?;
-                Stored::Nothing
-            }
+            PathState::Opaque => return Err(self.keep_beside(&self.swap)),
         };
         match self.discard(&self.swap) {
             Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty => {
-                self.keep_beside(&self.swap)?
+                return Err(self.keep_beside(&self.swap));
             }
             done => done.map_err(|e| self.failed(e))?,
         }

@@ -191,15 +191,17 @@ impl<'a> Work<'a> {
     pub(crate) fn sweep_draft(&self) -> Result<(), FsError> {
         match self.discard(&self.draft) {
             // Somebody put something into a directory that was to become theirs in a moment.
-            Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty => self.keep_beside(&self.draft),
+            Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty => {
+                Err(self.keep_beside(&self.draft))
+            }
             done => done.map_err(|e| self.failed(e)),
         }
     }
 
     /// Moves a temporary that may not be removed and cannot be put back to a name where its owner will find it.
     ///
-    /// Always fails, to name it: nothing else would tell.
-    pub(crate) fn keep_beside(&self, temporary: &[u8]) -> Result<(), FsError> {
+    /// Returns the error that names it: nothing else would tell.
+    pub(crate) fn keep_beside(&self, temporary: &[u8]) -> FsError {
         // `.rwd-<operation>-<n>.swap` becomes `rwd-kept-<operation>-<n>`.
         let stem = self.swap.strip_suffix(b".swap").unwrap_or(&self.swap);
         let stem = stem.strip_prefix(b".rwd-").unwrap_or(stem);
@@ -213,15 +215,15 @@ impl<'a> Work<'a> {
                     let name = String::from_utf8_lossy(&name).into_owned();
                     tracing::warn!(path = %self.path, kept_as = name, "kept what could not be put back");
                     let what = "what was found could be neither put back nor stored, and was kept beside the path";
-                    return Err(FsError::Other {
+                    return FsError::Other {
                         what,
                         source: name.into(),
-                    });
+                    };
                 }
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(e) => return Err(self.failed(e)),
+                Err(e) => return self.failed(e),
             }
         }
-        Err(self.failed(io::ErrorKind::AlreadyExists.into()))
+        self.failed(io::ErrorKind::AlreadyExists.into())
     }
 }
