@@ -1,0 +1,4 @@
+//! Integration tests of the indexes and the data directory.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod suite;
