@@ -248,6 +248,17 @@ fn unreached(path: &RelPath, descent: Descent) -> Unreached {
     }
 }
 
+fn facts(found: durable_fs::Stat) -> Facts {
+    let kind = match found.kind {
+        Kind::File => FileKind::File,
+        Kind::Link => FileKind::Link,
+        Kind::Dir => FileKind::Dir,
+        Kind::Fifo => FileKind::Fifo,
+        Kind::Special => FileKind::Special,
+    };
+    Facts { kind, ctime_ns: found.ctime_ns, size: found.size }
+}
+
 impl WorkspaceFs for RealWorkspace {
     fn facts(&self, path: &RelPath) -> Result<Option<Facts>, FsError> {
         let place = match self.place(path, Mounts::Any) {
@@ -255,17 +266,12 @@ impl WorkspaceFs for RealWorkspace {
             Err(Unreached::Failed(e)) => return Err(e),
             Err(_) => return Ok(None),
         };
-        Ok(place.stat(place.name)?.map(|found| Facts {
-            kind: match found.kind {
-                Kind::File => FileKind::File,
-                Kind::Link => FileKind::Link,
-                Kind::Dir => FileKind::Dir,
-                Kind::Fifo => FileKind::Fifo,
-                Kind::Special => FileKind::Special,
-            },
-            ctime_ns: found.ctime_ns,
-            size: found.size,
-        }))
+        Ok(place.stat(place.name)?.map(facts))
+    }
+
+    fn root_facts(&self) -> Result<Facts, FsError> {
+        let failed = |e: std::io::Error| FsError::Other { what: "the workspace's root cannot be read", source: e.into() };
+        self.root.stat().map(facts).map_err(failed)
     }
 
     fn observe(&self, path: &RelPath, blobs: &dyn BlobStore) -> Result<PathState, FsError> {
