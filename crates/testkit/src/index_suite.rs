@@ -1,12 +1,12 @@
 //! What every [`IndexStore`] must do, as one suite that any implementation can run.
 
-mod build;
+pub mod build;
 mod checks;
 mod histories;
 
 use checkpoint_core::IndexStore;
 
-pub use build::{Scene, id, op, path, session};
+
 
 /// Opens another handle on one and the same index.
 pub type Open = Box<dyn Fn() -> Box<dyn IndexStore> + Send + Sync>;
