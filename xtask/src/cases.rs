@@ -43,6 +43,8 @@ struct Lane {
     label: String,
     script: &'static str,
     args: Vec<String>,
+    /// `CASE_POLICY`; the runner sets its own.
+    policy: &'static str,
 }
 
 /// A lane under way.
@@ -57,7 +59,14 @@ struct Active {
 pub(crate) fn run(args: &Args) -> Result {
     let mut lanes = Vec::new();
     if args.selftest {
-        lanes.push(Lane { label: "selftest".to_owned(), script: "selftest.sh", args: args.cases.clone() });
+        for (policy, variable) in [("exact", ""), ("keep", "keep-new")] {
+            lanes.push(Lane {
+                label: format!("selftest, {policy}"),
+                script: "selftest.sh",
+                args: args.cases.clone(),
+                policy: variable,
+            });
+        }
     } else {
         let rwd = match &args.rwd {
             Some(rwd) => fs::canonicalize(rwd).map_err(|error| format!("cannot use {}: {error}", rwd.display()))?,
@@ -68,7 +77,7 @@ pub(crate) fn run(args: &Args) -> Result {
                 let mut with: Vec<String> =
                     ["--rwd", &rwd.to_string_lossy(), "--policy", policy, "--index", index].map(str::to_owned).to_vec();
                 with.extend(args.cases.iter().cloned());
-                lanes.push(Lane { label: format!("{policy}, {index}"), script: "run.sh", args: with });
+                lanes.push(Lane { label: format!("{policy}, {index}"), script: "run.sh", args: with, policy: "" });
             }
         }
     }
@@ -112,6 +121,7 @@ fn start(lane: Lane) -> Result<Active> {
     let output = tempfile::tempfile()?;
     let mut runner = command("bash");
     runner.arg(repo::root().join("tests/cases").join(lane.script)).args(&lane.args).current_dir(repo::root());
+    runner.env("CASE_POLICY", lane.policy);
     let running = Running::start(&mut runner, LIMIT, Some(&output))?;
     Ok(Active { label: lane.label, running, output, begun: Instant::now() })
 }
@@ -127,4 +137,31 @@ pub(crate) fn build(release: bool) -> Result<PathBuf> {
         return Err(format!("rwd does not build: {how}").into());
     }
     Ok(repo::target_dir().join(if release { "release" } else { "debug" }).join("rwd"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    /// An engine that answers well and does nothing must fail every case that has something to restore.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a script in a scratch directory")]
+    fn an_engine_that_only_talks_fails_the_cases() {
+        let dir = tempfile::tempdir().unwrap();
+        let talker = dir.path().join("talker");
+        let id = "0123456789abcdef0123456789abcdef";
+        fs::write(&talker, format!("#!/bin/sh\necho '{{\"id\":\"{id}\",\"plan\":\"{id}\"}}'\n")).unwrap();
+        fs::set_permissions(&talker, fs::Permissions::from_mode(0o755)).unwrap();
+        for case in ["10-bash-rm-restored", "69-hand-edit-under-agent-turn", "86-undo-and-redo-in-turn"] {
+            let lane = Lane {
+                label: case.to_owned(),
+                script: "run.sh",
+                args: ["--rwd", talker.to_str().unwrap(), "--policy", "exact", case].map(str::to_owned).to_vec(),
+                policy: "",
+            };
+            assert_eq!(drive(vec![lane], 1).unwrap(), [format!("{case} (exit 1)")]);
+        }
+    }
 }
