@@ -322,8 +322,32 @@ impl<'a> Planner<'a> {
             list.sort();
             list.dedup();
         }
-        self.plan.changes = clear.iter().rev().chain(&write).chain(remove.iter().rev()).map(|c| (*c).clone()).collect();
+        let (write, closing) = open_while_filling(&write);
+        self.plan.changes = clear.iter().rev().map(|c| (*c).clone()).chain(write).chain(closing).collect();
+        self.plan.changes.extend(remove.iter().rev().map(|c| (*c).clone()));
     }
+}
+
+/// A directory that its owner may not write gets its recorded mode only when everything in it is made: two changes of
+/// one path, the second after all writes.
+fn open_while_filling(write: &[&Change]) -> (Vec<Change>, Vec<Change>) {
+    let mut closing = Vec::new();
+    let mut first = Vec::with_capacity(write.len());
+    for (at, change) in write.iter().enumerate() {
+        let mut change = (*change).clone();
+        let filled = write.get(at + 1).is_some_and(|next| next.path.is_below(&change.path));
+        if let PathState::Dir { mode } = change.after
+            && filled
+            && mode.0 & 0o300 != 0o300
+        {
+            let open = PathState::Dir { mode: crate::Mode(mode.0 | 0o700) };
+            closing.push(Change { path: change.path.clone(), before: open, after: change.after });
+            change.after = open;
+        }
+        first.push(change);
+    }
+    closing.reverse();
+    (first, closing)
 }
 
 /// True when the caller named the path, or a directory above it, with `--overwrite`.

@@ -199,3 +199,14 @@ fn selection_is_literal() {
     let chosen: Vec<_> = select(changes, &[path("a[1].txt"), path("d/e")]).into_iter().map(|c| c.path.to_lossy()).collect();
     assert_eq!(chosen, ["a[1].txt", "d", "d/e"]);
 }
+
+/// A read-only directory can be filled by an ordinary user: its mode comes last, and first on the way back.
+#[test]
+fn a_read_only_directory_is_closed_after_it_is_filled() {
+    let closed = PathState::Dir { mode: Mode(0o555) };
+    let plan = Set::new(&[("d", NOTHING, closed), ("d/x", NOTHING, file(1)), ("e", NOTHING, closed)]).plan();
+    assert_eq!(order(&plan), ["d", "d/x", "e", "d"]);
+    assert_eq!(plan.changes[0].after, PathState::Dir { mode: Mode(0o755) });
+    assert_eq!(plan.changes[3].before, plan.changes[0].after);
+    assert_eq!(plan.changes[3].after, closed);
+}

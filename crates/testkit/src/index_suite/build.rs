@@ -70,6 +70,7 @@ pub fn point(ord: u64, kind: PointKind) -> Point {
         kind,
         snapshot: (!gap).then(|| Snapshot { tree: object(1), meta: object(2) }),
         gap: gap.then_some(GapReason::Deadline),
+        missed: gap.then_some(PointKind::TurnStart),
         trigger: None,
         call_id: None,
         note: None,
