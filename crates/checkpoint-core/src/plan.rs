@@ -80,6 +80,8 @@ struct Planner<'a> {
     then: Coverage<'a>,
     /// Directories that the target did not have.
     new_dirs: BTreeSet<&'a RelPath>,
+    /// A file or link that becomes a directory: what lies below it is reached through a link only until then.
+    becoming_dir: Option<RelPath>,
     fate: Vec<Fate>,
     plan: Plan,
 }
@@ -90,6 +92,7 @@ impl<'a> Planner<'a> {
             now: Coverage::new(input.skipped_now),
             then: Coverage::new(input.skipped_then),
             new_dirs: input.changes.iter().filter(|c| c.before.is_dir() && c.after.is_absent()).map(|c| &c.path).collect(),
+            becoming_dir: None,
             fate: Vec::with_capacity(input.changes.len()),
             plan: Plan { uncovered: input.skipped_then.to_vec(), ..Plan::default() },
         }
@@ -167,7 +170,13 @@ impl<'a> Planner<'a> {
             return Fate::Left;
         }
         if let Err(error) = (input.check)(change) {
-            return self.block(path, error.reason(), None);
+            let until_then = self.becoming_dir.as_ref().is_some_and(|dir| path.is_below(dir));
+            if !(until_then && matches!(error, FsError::ThroughLink { .. })) {
+                return self.block(path, error.reason(), None);
+            }
+        }
+        if change.after.is_dir() && !change.before.is_absent() {
+            self.becoming_dir = Some(path.clone());
         }
         Fate::Write
     }

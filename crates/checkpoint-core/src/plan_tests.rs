@@ -210,3 +210,21 @@ fn a_read_only_directory_is_closed_after_it_is_filled() {
     assert_eq!(plan.changes[3].before, plan.changes[0].after);
     assert_eq!(plan.changes[3].after, closed);
 }
+
+#[test]
+fn what_lies_below_a_link_that_becomes_a_directory_is_no_obstacle() {
+    let link = PathState::Link { blob: ObjectId::from_bytes([9; 20]) };
+    let set = Set::new(&[("d", link, DIR), ("d/x", NOTHING, file(1)), ("e/y", NOTHING, file(1))]);
+    let plan = plan(&PlanInput {
+        changes: set.changes.clone(),
+        skipped_now: &[],
+        skipped_then: &[],
+        files_now: 1,
+        attribution: &set.attribution,
+        evidence: set.evidence.as_ref(),
+        policy: &set.policy,
+        check: &|c| if c.path == path("d") { Ok(()) } else { Err(FsError::ThroughLink { path: c.path.clone() }) },
+    });
+    assert_eq!(order(&plan), ["d", "d/x"]);
+    assert_eq!(plan.blocked[0].path, path("e/y"));
+}

@@ -141,6 +141,7 @@ impl Engine {
             let follows = self.parts.index.newest()?;
             let mut guard = self.point(&request, None, follows.next(), draft.started, &draft.captured, &draft.since);
             guard.operation = Some(operation);
+            guard.sensitive.clone_from(&draft.sensitive);
             guard.listed = order.policy.guard != GuardMode::Off;
             let entry = Operation {
                 id: operation,
