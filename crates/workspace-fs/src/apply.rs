@@ -94,7 +94,7 @@ impl Work<'_> {
             io::ErrorKind::AlreadyExists
             | io::ErrorKind::DirectoryNotEmpty
             | io::ErrorKind::NotADirectory => self.changed(),
-            _ => self.failed(e),
+            _ => self.unmovable(e),
         }
     }
 
@@ -131,7 +131,6 @@ impl Work<'_> {
     fn unmovable(&self, e: io::Error) -> FsError {
         let path = self.path.clone();
         match e.kind() {
-            io::ErrorKind::CrossesDevices => FsError::Layer { path },
             io::ErrorKind::ResourceBusy => FsError::OtherMount { path },
             io::ErrorKind::NotFound => self.changed(),
             _ => self.failed(e),
@@ -189,6 +188,11 @@ impl Work<'_> {
         }
     }
 
+    /// One side of the change is a directory, the other is not.
+    fn makes_or_ends_dir(&self) -> bool {
+        self.change.before.is_dir() != self.change.after.is_dir()
+    }
+
     /// False: this cannot be exchanged; the draft is as it was.
     fn replace_by_exchange(&self) -> Result<bool, FsError> {
         if let Err(e) = self.rename_aside(&self.draft, &self.swap, "finish a draft") {
@@ -198,9 +202,9 @@ impl Work<'_> {
         match self.exchange() {
             Some(Ok(())) => return self.compare_out().map(|()| true),
             None => {}
-            // A directory of a lower layer; removing it works.
+            // A directory of a lower layer, or one that would hide it: in two steps it works.
             Some(Err(e))
-                if e.kind() == io::ErrorKind::CrossesDevices && self.change.before.is_dir() => {}
+                if e.kind() == io::ErrorKind::CrossesDevices && self.makes_or_ends_dir() => {}
             Some(Err(e)) => {
                 self.discard(&self.swap).map_err(|e| self.failed(e))?;
                 return Err(self.unmovable(e));

@@ -16,8 +16,12 @@ pub(crate) fn check(workspace: &RealWorkspace, change: &Change) -> Result<(), Fs
         Err(Unreached::Missing) => return nearest(workspace, &change.path),
         Err(unreached) => return Err(unreached.into_error(&change.path)),
     };
+    let found = place.stat(place.name)?;
+    if let Some(found) = &found {
+        place.same_mount(found)?;
+    }
     let dir = place.writable()?;
-    let Some(found) = place.stat(place.name)? else {
+    let Some(found) = found else {
         return Ok(());
     };
     place.movable(&found, &dir)?;
@@ -84,7 +88,6 @@ impl Place<'_> {
 
     /// This very entry can be renamed and removed.
     fn movable(&self, found: &Stat, dir: &Stat) -> Result<(), FsError> {
-        self.same_mount(found)?;
         let user = geteuid();
         let sticky = dir.mode & 0o1000 != 0
             && !user.is_root()

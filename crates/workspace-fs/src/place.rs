@@ -39,9 +39,12 @@ pub(crate) fn mode_of(stat: &Stat) -> Mode {
 
 impl Place<'_> {
     pub(crate) fn failed(&self, source: io::Error) -> FsError {
-        FsError::Io {
-            path: self.path.clone(),
-            source,
+        let path = self.path.clone();
+        // All names are in one directory on one mount: only layers can come between them.
+        if source.kind() == io::ErrorKind::CrossesDevices {
+            FsError::Layer { path }
+        } else {
+            FsError::Io { path, source }
         }
     }
 

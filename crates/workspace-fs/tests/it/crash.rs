@@ -59,9 +59,8 @@ fn settle_with_kills(
         let script = Arc::new(Script::new().crash_at(Some(step)));
         let workspace = scratch.open_with(support, script);
         match until_killed(|| workspace.settle(change, &NAMES, 0, &scratch.blobs)) {
-            None => {}
             // Said once, about something that was kept beside the path.
-            Some(Err(FsError::Other { .. })) => {}
+            None | Some(Err(FsError::Other { .. })) => {}
             Some(Err(e)) => panic!("{context:?}: {e:?}"),
             Some(Ok(_)) => break,
         }
@@ -182,7 +181,7 @@ impl Edit {
     fn run(self, at: &Path, text: &str) {
         match self {
             Self::InPlace if fs::symlink_metadata(at).is_ok_and(|found| found.is_file()) => {
-                fs::write(at, text).unwrap()
+                fs::write(at, text).unwrap();
             }
             Self::Save | Self::InPlace => {
                 clear(at);

@@ -121,7 +121,7 @@ fn f2_a_half_written_temporary_never_gets_the_users_name() {
         .into_iter()
         .find(|(name, _)| name.contains(".rwd-"))
         .unwrap();
-    assert!(torn.0.ends_with(".part") && !torn.1.is_empty() && torn.1.len() < long.len());
+    assert!(torn.0.as_bytes() == NAMES.draft(0) && !torn.1.is_empty() && torn.1.len() < long.len());
     fs::remove_file(scratch.at("p")).unwrap();
     let settled = scratch
         .open()
