@@ -2,4 +2,5 @@
 #![allow(dead_code, reason = "being built")]
 
 mod meta;
+mod read;
 mod store;
