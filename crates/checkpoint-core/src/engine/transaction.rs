@@ -371,7 +371,6 @@ impl Engine {
     pub(super) fn close_rolled_back(&self, operation: &Operation) -> Result<(), EngineError> {
         let rolled = Operation { state: OpState::RolledBack, ..operation.clone() };
         let ops = vec![
-            IndexOp::PutWritten { operation: operation.id, written: Vec::new() },
             IndexOp::UpdateOperation { operation: Box::new(rolled) },
             IndexOp::CloseIntent { operation: operation.id },
         ];

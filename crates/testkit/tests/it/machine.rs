@@ -106,7 +106,7 @@ fn perform(root: &Path, edit: &Edit) {
             let path = at(root, *n);
             let blocked = path.symlink_metadata().is_ok_and(|meta| !meta.is_file());
             if !blocked || clear(&path) {
-                let _ = fs::write(&path, vec![*c; *len]);
+                drop(fs::write(&path, vec![*c; *len]));
             }
         }
         Edit::Remove(n) => {
@@ -117,19 +117,19 @@ fn perform(root: &Path, edit: &Edit) {
             if path.symlink_metadata().is_ok_and(|meta| !meta.is_dir()) {
                 clear(&path);
             }
-            let _ = fs::create_dir(&path);
+            drop(fs::create_dir(&path));
         }
         Edit::Link(n, to) => {
             let path = at(root, *n);
             let target = ["a", "../outside/victim", "nowhere", ".", "d"][*to];
             if clear(&path) {
-                let _ = symlink(target, &path);
+                drop(symlink(target, &path));
             }
         }
         Edit::Fifo(n) => {
             let path = at(root, *n);
             if clear(&path) && path.parent().is_some_and(Path::is_dir) {
-                let _ = std::process::Command::new("mkfifo").arg("-m").arg("640").arg("--").arg(&path).stderr(std::process::Stdio::null()).status();
+                drop(std::process::Command::new("mkfifo").arg("-m").arg("640").arg("--").arg(&path).stderr(std::process::Stdio::null()).status());
             }
         }
         Edit::Mode(n, mode) => {
@@ -137,17 +137,17 @@ fn perform(root: &Path, edit: &Edit) {
             if let Ok(meta) = path.symlink_metadata() {
                 let mode = if meta.is_dir() { MODES[*mode] & 0o777 | 0o700 } else { MODES[*mode] };
                 if !meta.is_symlink() {
-                    let _ = fs::set_permissions(&path, fs::Permissions::from_mode(mode));
+                    drop(fs::set_permissions(&path, fs::Permissions::from_mode(mode)));
                 }
             }
         }
         Edit::Rename(a, b) => {
-            let _ = fs::rename(at(root, *a), at(root, *b));
+            drop(fs::rename(at(root, *a), at(root, *b)));
         }
         Edit::Rules(n) => {
             let path = root.join(".gitignore");
             if clear(&path) {
-                let _ = fs::write(path, RULES[*n]);
+                drop(fs::write(path, RULES[*n]));
             }
         }
     }
