@@ -19,7 +19,10 @@ pub(crate) fn create_dir(path: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(path) {
         Ok(()) => sync_dir(parent(path)),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound && path.parent().is_some_and(|up| up != path) => {
+        Err(error)
+            if error.kind() == io::ErrorKind::NotFound
+                && path.parent().is_some_and(|up| up != path) =>
+        {
             create_dir(parent(path))?;
             match DirBuilder::new().mode(0o700).create(path) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
@@ -46,12 +49,23 @@ pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
 
 /// Opens a file for reading and writing, creating it when it is missing.
 pub(crate) fn open_or_create(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
 }
 
 /// Creates a file that must not be there.
 pub(crate) fn create_new(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
 }
 
 /// A name beside `path` that nobody else uses.
@@ -80,7 +94,8 @@ pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 /// Gives a complete file its name unless that is taken; `false` when it is, and the file is gone then.
 pub(crate) fn publish(temporary: &Path, path: &Path) -> io::Result<bool> {
     File::open(temporary)?.sync_all()?;
-    let renamed = match rustix::fs::renameat_with(CWD, temporary, CWD, path, RenameFlags::NOREPLACE) {
+    let renamed = match rustix::fs::renameat_with(CWD, temporary, CWD, path, RenameFlags::NOREPLACE)
+    {
         // Not every file system can rename without replacing; a second link cannot replace anything either.
         Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::NOTSUP) => {
             std::fs::hard_link(temporary, path)
@@ -152,7 +167,9 @@ pub(crate) fn identity(path: &Path) -> io::Result<(u64, u64, Option<i64>)> {
     let born = match rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::BTIME) {
         Ok(facts) if facts.stx_mask & StatxFlags::BTIME.bits() != 0 => {
             let time = facts.stx_btime;
-            time.tv_sec.checked_mul(1_000_000_000).and_then(|ns| ns.checked_add(i64::from(time.tv_nsec)))
+            time.tv_sec
+                .checked_mul(1_000_000_000)
+                .and_then(|ns| ns.checked_add(i64::from(time.tv_nsec)))
         }
         _ => None,
     };
@@ -161,10 +178,16 @@ pub(crate) fn identity(path: &Path) -> io::Result<(u64, u64, Option<i64>)> {
 
 /// True for errors that say "may not be written".
 pub(crate) fn is_read_only(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+    matches!(
+        error.kind(),
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
+    )
 }
 
 /// True for errors that say "no room".
 pub(crate) fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
 }

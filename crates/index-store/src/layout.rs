@@ -42,12 +42,23 @@ impl DataDir {
     /// `None` when there is not even a home directory.
     ///
     /// `variable` looks up the environment. Empty values count as unset, and a relative `XDG_DATA_HOME` too.
-    pub fn locate(explicit: Option<&Path>, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<Self> {
-        let variable = |name| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    pub fn locate(
+        explicit: Option<&Path>,
+        variable: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Option<Self> {
+        let variable = |name| {
+            variable(name)
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from)
+        };
         explicit
             .map(Path::to_owned)
             .or_else(|| variable("RWD_DATA_DIR"))
-            .or_else(|| variable("XDG_DATA_HOME").filter(|path| path.is_absolute()).map(|path| path.join("rwd")))
+            .or_else(|| {
+                variable("XDG_DATA_HOME")
+                    .filter(|path| path.is_absolute())
+                    .map(|path| path.join("rwd"))
+            })
             .or_else(|| variable("HOME").map(|home| home.join(".local/share/rwd")))
             .map(Self::new)
     }
@@ -59,7 +70,9 @@ impl DataDir {
 
     /// The directory of one workspace.
     pub fn workspace(&self, id: &WorkspaceId) -> WorkspaceDir {
-        WorkspaceDir { path: self.path.join("workspaces").join(id.to_string()) }
+        WorkspaceDir {
+            path: self.path.join("workspaces").join(id.to_string()),
+        }
     }
 
     pub(crate) fn registry_file(&self) -> PathBuf {
@@ -97,7 +110,9 @@ impl IndexKind {
 
     /// Reads a stable name.
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Sqlite, Self::Json].into_iter().find(|kind| kind.name() == name)
+        [Self::Sqlite, Self::Json]
+            .into_iter()
+            .find(|kind| kind.name() == name)
     }
 }
 
@@ -110,9 +125,9 @@ impl fmt::Display for IndexKind {
 /// How an index is opened.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IndexOptions {
-    /// The form asked for; `None`: the existing one, else SQLite.
+    /// The form asked for; `None`: the existing one, else `SQLite`.
     pub kind: Option<IndexKind>,
-    /// For SQLite: [`Journal::Delete`] where the data directory lies on a network file system or FUSE.
+    /// For `SQLite`: [`Journal::Delete`] where the data directory lies on a network file system or FUSE.
     pub journal: Journal,
 }
 
@@ -182,16 +197,23 @@ impl WorkspaceDir {
     /// [`DataError::OtherIndex`].
     pub fn open_index(&self, options: IndexOptions) -> Result<Box<dyn IndexStore>, DataError> {
         let kind = match (self.index_kind()?, options.kind) {
-            (Some(existing), Some(asked)) if existing != asked => return Err(DataError::OtherIndex { existing, asked }),
+            (Some(existing), Some(asked)) if existing != asked => {
+                return Err(DataError::OtherIndex { existing, asked });
+            }
             (existing, asked) => existing.or(asked).unwrap_or_default(),
         };
         let file = self.index_file(kind);
         Ok(match kind {
             IndexKind::Sqlite => {
-                let options = SqliteOptions { journal: options.journal, ..SqliteOptions::default() };
+                let options = SqliteOptions {
+                    journal: options.journal,
+                    ..SqliteOptions::default()
+                };
                 Box::new(SqliteIndex::create(&file, options).map_err(DataError::Index)?)
             }
-            IndexKind::Json => Box::new(JsonIndex::create(&file, JsonOptions::default()).map_err(DataError::Index)?),
+            IndexKind::Json => Box::new(
+                JsonIndex::create(&file, JsonOptions::default()).map_err(DataError::Index)?,
+            ),
         })
     }
 }

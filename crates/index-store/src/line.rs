@@ -29,6 +29,12 @@ struct Body {
     rows: Vec<LineRow>,
 }
 
+/// The part of a line that every version has.
+#[derive(Deserialize)]
+struct Versioned {
+    format: String,
+}
+
 /// A line that was read.
 #[derive(Debug)]
 pub(crate) struct Line {
@@ -66,7 +72,11 @@ pub(crate) fn write<'a>(
     serde_json::to_writer(&mut line, &format.to_string())?;
     line.extend_from_slice(format!(",\"revision\":{revision},\"rows\":[").as_bytes());
     for (n, (table, key, document)) in rows.enumerate() {
-        line.extend_from_slice(if n == 0 { b"{\"table\":" } else { b",{\"table\":" });
+        line.extend_from_slice(if n == 0 {
+            b"{\"table\":"
+        } else {
+            b",{\"table\":"
+        });
         serde_json::to_writer(&mut line, table)?;
         line.extend_from_slice(b",\"key\":");
         serde_json::to_writer(&mut line, key)?;
@@ -96,17 +106,17 @@ pub(crate) fn read(line: &[u8]) -> Result<Line, LineError> {
     if expected != found {
         return Err(LineError::Checksum { expected, found });
     }
-    // The version comes first: what else a line of another major version holds is not for us to say.
-    #[derive(Deserialize)]
-    struct Versioned {
-        format: String,
-    }
+    // What else a line of another major version holds is not for us to say.
     let format: Format = serde_json::from_slice::<Versioned>(line)?.format.parse()?;
     if format.check().is_err() {
         return Err(LineError::Foreign(format));
     }
     let body: Body = serde_json::from_slice(line)?;
-    Ok(Line { format, revision: body.revision, rows: body.rows })
+    Ok(Line {
+        format,
+        revision: body.revision,
+        rows: body.rows,
+    })
 }
 
 impl Line {
@@ -114,7 +124,11 @@ impl Line {
     pub(crate) fn apply(self, tree: &mut Tree) {
         tree.format = tree.format.max(self.format);
         for row in self.rows {
-            tree.set(&row.table, &row.key, row.document.map(|document| document.to_string()));
+            tree.set(
+                &row.table,
+                &row.key,
+                row.document.map(|document| document.to_string()),
+            );
         }
     }
 }
@@ -127,17 +141,22 @@ mod tests {
     fn a_line_reads_back_and_no_flipped_bit_passes() {
         let rows = [("name", "a\n\"", Some("{\"x\":1}")), ("held", "b", None)];
         let line = write(Format::CURRENT, 7, rows.into_iter()).unwrap();
-        assert_eq!(line.iter().filter(|&&b| b == b'\n').count(), 1);
+        assert_eq!(line.iter().position(|&b| b == b'\n'), Some(line.len() - 1));
         let line = &line[..line.len() - 1];
         let back = read(line).unwrap();
         assert_eq!((back.revision, back.rows.len()), (7, 2));
-        assert_eq!(back.rows[0].document.as_ref().unwrap().to_string(), "{\"x\":1}");
+        assert_eq!(
+            back.rows[0].document.as_ref().unwrap().to_string(),
+            "{\"x\":1}"
+        );
         for at in 0..line.len() {
             for bit in [0x01, 0x20] {
                 let mut bad = line.to_vec();
                 bad[at] ^= bit;
                 // Hexadecimal digits may be of either case.
-                let same = at >= HEAD.len() && at < HEAD.len() + 8 && bad[at].eq_ignore_ascii_case(&line[at]);
+                let same = at >= HEAD.len()
+                    && at < HEAD.len() + 8
+                    && bad[at].eq_ignore_ascii_case(&line[at]);
                 assert!(same || read(&bad).is_err(), "byte {at}");
             }
         }
