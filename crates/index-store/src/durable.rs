@@ -3,7 +3,7 @@
 //! Everything made here is owner-only from its first byte: files 0600, directories 0700.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs::{DirBuilder, File, OpenOptions, TryLockError},
     io::{self, Write},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
@@ -115,6 +115,44 @@ pub(crate) fn publish(temporary: &Path, path: &Path) -> io::Result<bool> {
     Ok(published)
 }
 
+/// Removes temporaries that crashed processes left in a directory: those last written before `before`, in
+/// milliseconds since 1970. Gives their number.
+pub(crate) fn sweep(dir: &Path, before: i64) -> io::Result<u64> {
+    let mut swept = 0;
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        let facts = entry.metadata()?;
+        if facts.is_file()
+            && is_temporary(&entry.file_name())
+            && facts.mtime() < before.div_euclid(1_000)
+        {
+            std::fs::remove_file(entry.path())?;
+            swept += 1;
+        }
+    }
+    Ok(swept)
+}
+
+/// `NAME.0123456789abcdef.tmp`, and what `SQLite` puts beside it.
+fn is_temporary(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    let Some(end) = name.windows(4).rposition(|part| part == b".tmp") else {
+        return false;
+    };
+    let tail = &name[end + 4..];
+    let sound = matches!(tail, b"" | b"-journal" | b"-wal" | b"-shm");
+    let digits = end.checked_sub(16).map(|start| &name[start..end]);
+    sound
+        && digits.is_some_and(|digits| {
+            digits
+                .iter()
+                .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(b))
+        })
+        && end
+            .checked_sub(17)
+            .is_some_and(|dot| name[dot] == b'.' && dot > 0)
+}
+
 /// Removes a temporary of ours; one that cannot be removed is only litter.
 pub(crate) fn discard(temporary: &Path) {
     if let Err(error) = std::fs::remove_file(temporary)
@@ -190,4 +228,38 @@ pub(crate) fn is_full(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_own_temporaries_are_swept_and_only_old_ones() {
+        let directory = tempfile::tempdir().unwrap();
+        let ours = temporary(&directory.path().join("index.sqlite")).unwrap();
+        let mut beside = ours.clone().into_os_string();
+        beside.push("-journal");
+        let others = [
+            "index.sqlite",
+            "index.jsonl.tmp",
+            "x.0011223344556677.tmpx",
+            ".0011223344556677.tmp",
+            "a.0011223344xx6677.tmp",
+        ];
+        for path in others
+            .iter()
+            .map(|name| directory.path().join(name))
+            .chain([ours, beside.into()])
+        {
+            drop(create_new(&path).unwrap());
+        }
+        assert_eq!(sweep(directory.path(), 0).unwrap(), 0);
+        assert_eq!(sweep(directory.path(), i64::MAX).unwrap(), 2);
+        assert!(
+            others
+                .iter()
+                .all(|name| directory.path().join(name).exists())
+        );
+    }
 }

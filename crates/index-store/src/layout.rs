@@ -15,7 +15,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use checkpoint_core::{IndexStore, WorkspaceId};
+use checkpoint_core::{IndexStore, Timestamp, WorkspaceId};
 
 use crate::{
     durable,
@@ -25,6 +25,9 @@ use crate::{
     lock::WorkspaceLock,
     sqlite::{Journal, SqliteIndex, SqliteOptions},
 };
+
+/// Age in milliseconds at which a temporary is nobody's any more.
+const SWEPT_AFTER: i64 = 3_600_000;
 
 /// One user's data directory, the same for all surfaces. Owner-only from its first byte.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -73,6 +76,11 @@ impl DataDir {
         WorkspaceDir {
             path: self.path.join("workspaces").join(id.to_string()),
         }
+    }
+
+    /// Removes what crashed processes left of changes of the registry, an hour old and older, and gives its number.
+    pub fn sweep(&self, now: Timestamp) -> Result<u64, DataError> {
+        durable::sweep(&self.path, now.0 - SWEPT_AFTER).map_err(DataError::io(&self.path))
     }
 
     pub(crate) fn registry_file(&self) -> PathBuf {
@@ -146,6 +154,12 @@ impl WorkspaceDir {
     /// Creates it where it is missing, durably. Nothing else of this type does.
     pub fn create(&self) -> Result<(), DataError> {
         durable::create_dir(&self.path).map_err(DataError::io(&self.path))
+    }
+
+    /// Removes what crashed processes left of a new or compacted index or epoch, an hour old and older, and gives its
+    /// number. Never needed for correctness.
+    pub fn sweep(&self, now: Timestamp) -> Result<u64, DataError> {
+        durable::sweep(&self.path, now.0 - SWEPT_AFTER).map_err(DataError::io(&self.path))
     }
 
     /// The object database.

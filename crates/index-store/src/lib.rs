@@ -34,6 +34,7 @@ mod query;
 mod registry;
 mod registry_file;
 mod rows;
+mod scan;
 mod sqlite;
 mod surface;
 mod touches;

@@ -182,11 +182,13 @@ impl SqliteIndex {
                 },
             },
             Err(error) => {
-                let storage = matches!(error, IndexError::Storage { .. });
-                (error, transaction.rollback().is_err() || storage)
+                let unsure = matches!(error, IndexError::Storage { .. });
+                // SQLite may have rolled back by itself; what counts is asked below.
+                drop(transaction);
+                (error, unsure)
             }
         };
-        // A commit that failed without rolling back, as when somebody else was reading, leaves its transaction open.
+        // A commit that failed because somebody else was reading leaves its transaction open.
         let stuck = !state.connection.is_autocommit()
             && state.connection.execute_batch("ROLLBACK").is_err();
         state.poisoned = unsure || stuck;

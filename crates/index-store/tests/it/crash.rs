@@ -7,32 +7,35 @@ use std::{
 };
 
 use checkpoint_core::{Batch, IndexError, IndexOp, IndexStore, PointKind, PointQuery};
-use index_store::{JsonIndex, JsonOptions, SqliteIndex, SqliteOptions};
+use index_store::{Journal, JsonIndex, JsonOptions, SqliteIndex, SqliteOptions};
 use testkit::index_suite::build;
 
 use crate::scene::record;
 
-const PATH: &str = "RWD_TEST_CRASH_PATH";
-const COUNT: &str = "RWD_TEST_CRASH_COUNT";
+pub(crate) const PATH: &str = "RWD_TEST_CRASH_PATH";
+pub(crate) const COUNT: &str = "RWD_TEST_CRASH_COUNT";
 
-fn open(path: &Path) -> Box<dyn IndexStore> {
+/// An index as its name says, with thresholds low enough to be reached.
+pub(crate) fn open(path: &Path) -> Box<dyn IndexStore> {
     if path.extension().is_some_and(|end| end == "sqlite") {
-        Box::new(
-            SqliteIndex::create(
-                path,
-                SqliteOptions {
-                    log_above: 1 << 16,
-                    ..SqliteOptions::default()
-                },
-            )
-            .unwrap(),
-        )
+        let rollback = path.file_stem().is_some_and(|stem| stem == "rollback");
+        let journal = if rollback {
+            Journal::Delete
+        } else {
+            Journal::Wal
+        };
+        let options = SqliteOptions {
+            journal,
+            log_above: 1 << 18,
+            ..SqliteOptions::default()
+        };
+        Box::new(SqliteIndex::create(path, options).unwrap())
     } else {
         Box::new(
             JsonIndex::create(
                 path,
                 JsonOptions {
-                    compact_above: 1 << 12,
+                    compact_above: 1 << 14,
                     ..JsonOptions::default()
                 },
             )
@@ -53,7 +56,7 @@ fn child() {
     for _ in 0..count {
         let place = record(&*index);
         writeln!(std::io::stderr(), "ack {place}").unwrap();
-        if count > 1 {
+        if count == u64::MAX {
             index.maintain().unwrap();
         }
     }
@@ -181,4 +184,9 @@ fn json() {
 #[test]
 fn sqlite() {
     killed_again_and_again("index.sqlite");
+}
+
+#[test]
+fn sqlite_with_rollback_journal() {
+    killed_again_and_again("rollback.sqlite");
 }
