@@ -29,7 +29,6 @@ use gix::{
 };
 
 pub(crate) use batch::publish;
-#[allow(unused_imports, reason = "for the capture")]
 pub(crate) use batch::{Batch, Worker};
 use idx::Idx;
 pub(crate) use idx::{Entry, Id};
