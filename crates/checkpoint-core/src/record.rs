@@ -115,6 +115,8 @@ pub struct Point {
     pub snapshot: Option<Snapshot>,
     /// Why there is none.
     pub gap: Option<GapReason>,
+    /// For a gap: what the point would have been.
+    pub missed: Option<PointKind>,
     /// Tool or command that caused it.
     pub trigger: Option<String>,
     /// The harness's id of the tool call: part of the idempotency key.
