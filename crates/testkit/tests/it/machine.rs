@@ -309,7 +309,7 @@ impl Machine {
         if ask {
             let local = shadow.point.session.is_local();
             for edit in self.by_hand.iter().skip(shadow.edits).filter(|e| !e.overwritten && !(local && e.saved)) {
-                assert!(!touched.contains(&edit.path), "{:?} was changed by hand and overwritten unasked", text(std::slice::from_ref(&edit.path)));
+                assert!(!touched.contains(&edit.path), "{:?} was changed by hand and overwritten unasked: {:?} -> {:?}\n{:#?}", text(std::slice::from_ref(&edit.path)), before.get(&edit.path), after.get(&edit.path), done.plan);
             }
         }
         self.after_operation(&touched);
