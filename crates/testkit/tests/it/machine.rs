@@ -224,7 +224,9 @@ impl Machine {
 
     fn note_edits(&mut self, before: &Scan, after: &Scan) {
         if !self.open && !self.interrupted {
-            for path in differing(before, after) {
+            // Modes of directories on both sides are nobody's change: a restore leaves them.
+            let counts = |path: &Vec<u8>| !matches!((before.get(path), after.get(path)), (Some(Entry::Dir(_)), Some(Entry::Dir(_))));
+            for path in differing(before, after).into_iter().filter(counts) {
                 self.edits_made += 1;
                 self.by_hand.push(ByHand { number: self.edits_made - 1, path, saved: false, closed: false, overwritten: false });
             }
@@ -251,7 +253,12 @@ impl Machine {
 
     fn close_edits(&mut self, manual: bool, now: &Scan) {
         let recorded = &self.recorded;
-        self.by_hand.retain(|edit| edit.closed || recorded.get(&edit.path) != now.get(&edit.path));
+        // What a rule leaves out and no point holds is invisible to a capture: it reads as absent.
+        let seen = |scan: &Scan, path: &Vec<u8>| {
+            let left_out = |entry: &Entry| matches!(entry, Entry::File { bytes, .. } if bytes.len() as u64 >= CAP) || ignorable(path);
+            scan.get(path).filter(|entry| !left_out(entry)).cloned()
+        };
+        self.by_hand.retain(|edit| edit.closed || seen(recorded, &edit.path) != seen(now, &edit.path));
         for edit in self.by_hand.iter_mut().filter(|edit| !edit.closed) {
             edit.closed = true;
             edit.saved = manual;
