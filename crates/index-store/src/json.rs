@@ -418,3 +418,37 @@ fn io_error(error: io::Error) -> IndexError {
 }
 
 index_store!(JsonIndex, "json");
+
+#[cfg(test)]
+mod tests {
+    use checkpoint_core::IndexStore;
+
+    use super::*;
+
+    /// A write that fails and cannot be taken back: nothing is known, so nothing more is said.
+    #[test]
+    fn a_failed_write_poisons_the_handle_until_it_is_opened_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("index.jsonl");
+        let index = JsonIndex::create(&path, JsonOptions::default()).unwrap();
+        index.apply(&Batch::default()).unwrap();
+        index.state.lock().unwrap().log.file = Arc::new(File::open(&path).unwrap());
+        assert!(matches!(
+            index.apply(&Batch::default()),
+            Err(IndexError::Storage { .. })
+        ));
+        assert!(matches!(
+            index.apply(&Batch::default()),
+            Err(IndexError::Poisoned)
+        ));
+        assert!(matches!(index.newest(), Err(IndexError::Poisoned)));
+        assert!(matches!(index.maintain(), Err(IndexError::Poisoned)));
+        assert_eq!(
+            JsonIndex::open(&path, JsonOptions::default())
+                .unwrap()
+                .revision()
+                .unwrap(),
+            Revision(1)
+        );
+    }
+}

@@ -12,10 +12,12 @@
 use std::{
     ffi::OsString,
     fmt,
+    fs::File,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
-use checkpoint_core::{IndexStore, Timestamp, WorkspaceId};
+use checkpoint_core::{IndexStore, LockMode, Timestamp, WorkspaceId};
 
 use crate::{
     durable,
@@ -25,6 +27,9 @@ use crate::{
     lock::WorkspaceLock,
     sqlite::{Journal, SqliteIndex, SqliteOptions},
 };
+
+/// How long a change of the data directory waits for another one.
+const WAIT: Duration = Duration::from_secs(10);
 
 /// Age in milliseconds at which a temporary is nobody's any more.
 const SWEPT_AFTER: i64 = 3_600_000;
@@ -75,6 +80,7 @@ impl DataDir {
     pub fn workspace(&self, id: &WorkspaceId) -> WorkspaceDir {
         WorkspaceDir {
             path: self.path.join("workspaces").join(id.to_string()),
+            data: self.clone(),
         }
     }
 
@@ -87,8 +93,15 @@ impl DataDir {
         self.path.join("workspaces.json")
     }
 
-    pub(crate) fn lock_file(&self) -> PathBuf {
-        self.path.join("lock")
+    /// Waits for the lock of the data directory; it is held until the file is closed.
+    pub(crate) fn lock(&self) -> Result<File, DataError> {
+        let path = self.path.join("lock");
+        let file = durable::open_or_create(&path).map_err(DataError::io(&path))?;
+        if durable::lock(&file, LockMode::Exclusive, WAIT).map_err(DataError::io(&path))? {
+            Ok(file)
+        } else {
+            Err(DataError::Busy { path })
+        }
     }
 
     /// Creates the directory where it is missing.
@@ -143,6 +156,7 @@ pub struct IndexOptions {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WorkspaceDir {
     path: PathBuf,
+    data: DataDir,
 }
 
 impl WorkspaceDir {
@@ -210,7 +224,14 @@ impl WorkspaceDir {
     /// Opens the index, and creates it first when there is none. Asking for another form than the existing one is
     /// [`DataError::OtherIndex`].
     pub fn open_index(&self, options: IndexOptions) -> Result<Box<dyn IndexStore>, DataError> {
-        let kind = match (self.index_kind()?, options.kind) {
+        let mut existing = self.index_kind()?;
+        let mut _creating = None;
+        if existing.is_none() {
+            // Two processes that want different forms must not both get what they want.
+            _creating = Some(self.data.lock()?);
+            existing = self.index_kind()?;
+        }
+        let kind = match (existing, options.kind) {
             (Some(existing), Some(asked)) if existing != asked => {
                 return Err(DataError::OtherIndex { existing, asked });
             }

@@ -3,15 +3,11 @@
 use std::{
     fmt, io,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
-use checkpoint_core::{LockMode, Timestamp, WorkspaceId};
+use checkpoint_core::{Timestamp, WorkspaceId};
 
 use crate::{durable, error::DataError, layout::DataDir, registry_file::Entries};
-
-/// How long a change of the registry waits for another one.
-const WAIT: Duration = Duration::from_secs(10);
 
 /// What tells one directory from another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -217,15 +213,28 @@ impl Registry {
         if !root.is_dir() {
             return Err(DataError::NoDirectory { root });
         }
-        if !registration.force
-            && let Some(why) = refusal(&root, &self.data, registration.home.as_deref())
-        {
-            return Err(DataError::Refused { root, why });
-        }
         let git = registration.git_common_dir.as_deref().map(resolve);
         // Nearly always there is nothing to write, and then nothing to lock.
-        if let Some(found) = self.settled(&root, git.as_deref())? {
-            return Ok(found);
+        let identity = Identity::of(&root).map_err(DataError::io(&root))?;
+        let found = stand(&self.list()?, &root, identity, git.as_deref());
+        match found {
+            Some(found)
+                if found.standing == Standing::Known && found.workspace.git_common_dir == git =>
+            {
+                return Ok(found);
+            }
+            // What was forced once stays.
+            Some(Found {
+                standing: Standing::Known | Standing::NewIncarnation,
+                ..
+            }) => {}
+            _ => {
+                if !registration.force
+                    && let Some(why) = refusal(&root, &self.data, registration.home.as_deref())
+                {
+                    return Err(DataError::Refused { root, why });
+                }
+            }
         }
         self.change(|entries| {
             let identity = Identity::of(&root).map_err(DataError::io(&root))?;
@@ -304,26 +313,13 @@ impl Registry {
         })
     }
 
-    /// The workspace of `root` where its entry needs no change.
-    fn settled(&self, root: &Path, git: Option<&Path>) -> Result<Option<Found>, DataError> {
-        let identity = Identity::of(root).map_err(DataError::io(root))?;
-        let found = stand(&self.list()?, root, identity, git);
-        Ok(found.filter(|found| {
-            found.standing == Standing::Known && found.workspace.git_common_dir.as_deref() == git
-        }))
-    }
-
     /// Changes the registry under the lock of the data directory.
     fn change<T>(
         &self,
         change: impl FnOnce(&mut Entries) -> Result<T, DataError>,
     ) -> Result<T, DataError> {
         self.data.create()?;
-        let path = self.data.lock_file();
-        let file = durable::open_or_create(&path).map_err(DataError::io(&path))?;
-        if !durable::lock(&file, LockMode::Exclusive, WAIT).map_err(DataError::io(&path))? {
-            return Err(DataError::Busy { path });
-        }
+        let _locked = self.data.lock()?;
         let mut entries = Entries::load(&self.data)?;
         let outcome = change(&mut entries)?;
         entries.save(&self.data)?;

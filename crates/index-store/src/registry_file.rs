@@ -106,8 +106,7 @@ pub(crate) struct Entries {
     document: Map<String, Value>,
     list: Vec<Value>,
     retired: Vec<Value>,
-    /// As it was read.
-    before: Option<Vec<u8>>,
+    changed: bool,
 }
 
 impl Entries {
@@ -124,21 +123,21 @@ impl Entries {
                     document,
                     list: Vec::new(),
                     retired: Vec::new(),
-                    before: None,
+                    changed: false,
                 });
             }
             Err(source) => return Err(DataError::Io { path, source }),
         };
-        Self::parse(&path, bytes)
+        Self::parse(&path, &bytes)
     }
 
-    fn parse(path: &Path, bytes: Vec<u8>) -> Result<Self, DataError> {
+    fn parse(path: &Path, bytes: &[u8]) -> Result<Self, DataError> {
         let damaged = |source: BoxError| DataError::Damaged {
             path: path.to_owned(),
             source,
         };
         let mut document: Map<String, Value> =
-            serde_json::from_slice(&bytes).map_err(|e| damaged(e.into()))?;
+            serde_json::from_slice(bytes).map_err(|e| damaged(e.into()))?;
         let format = document
             .get("format")
             .and_then(Value::as_str)
@@ -165,7 +164,7 @@ impl Entries {
             document,
             list,
             retired,
-            before: Some(bytes),
+            changed: false,
         })
     }
 
@@ -192,9 +191,13 @@ impl Entries {
             source: Box::new(source),
         };
         let new = serde_json::to_value(Entry::from(workspace)).map_err(damaged)?;
-        match self.list.iter_mut().find(|value| is(value, &workspace.id)) {
-            Some(value) => *value = merge(value.take(), &Value::Null, new),
-            None => self.list.push(new),
+        if let Some(value) = self.list.iter_mut().find(|value| is(value, &workspace.id)) {
+            let before = value.clone();
+            *value = merge(value.take(), &Value::Null, new);
+            self.changed |= *value != before;
+        } else {
+            self.list.push(new);
+            self.changed = true;
         }
         Ok(())
     }
@@ -206,10 +209,14 @@ impl Entries {
             .partition(|value| is(value, id));
         self.list = kept;
         self.retired.extend::<Vec<Value>>(gone);
+        self.changed = true;
     }
 
-    /// Writes the file, unless it would be the same. The caller holds the lock of the data directory.
+    /// Writes the file if anything changed. The caller holds the lock of the data directory.
     pub(crate) fn save(mut self, data: &DataDir) -> Result<(), DataError> {
+        if !self.changed {
+            return Ok(());
+        }
         self.document
             .insert("workspaces".to_owned(), self.list.into());
         if !self.retired.is_empty() {
@@ -222,9 +229,6 @@ impl Entries {
         };
         let mut bytes = serde_json::to_vec_pretty(&self.document).map_err(damaged)?;
         bytes.push(b'\n');
-        if self.before.as_ref() == Some(&bytes) {
-            return Ok(());
-        }
         let path = data.registry_file();
         durable::replace(&path, &bytes).map_err(DataError::io(&path))
     }

@@ -278,12 +278,16 @@ fn set_journal(connection: &Connection, journal: Journal) -> Result<(), IndexErr
     let reached: String = connection
         .query_row(&sql, [], |row| row.get(0))
         .map_err(sql_error)?;
-    // Without shared memory SQLite stays with a rollback journal, which is no less safe.
-    if reached == wanted || journal == Journal::Wal {
-        Ok(())
-    } else {
-        Err(IndexError::Busy)
+    if reached == wanted {
+        return Ok(());
     }
+    if journal == Journal::Delete {
+        return Err(IndexError::Busy);
+    }
+    // Without shared memory between processes it stays with a rollback journal.
+    connection
+        .pragma_update(None, "synchronous", "EXTRA")
+        .map_err(sql_error)
 }
 
 /// Builds a new database under a name that nobody else knows, so nothing needs syncing before it is complete.

@@ -129,6 +129,42 @@ fn one_form_of_index_a_workspace() {
     assert_eq!(IndexKind::parse("JSON"), None);
 }
 
+/// Eight processes that make the index at once, some wanting another form: one form, one index, nobody's batch lost.
+#[test]
+fn the_form_is_settled_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let workspace = DataDir::new(directory.path()).workspace(&id());
+    workspace.create().unwrap();
+    let opened = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..8)
+            .map(|n| {
+                let workspace = &workspace;
+                scope.spawn(move || {
+                    let kind = [None, Some(IndexKind::Json), Some(IndexKind::Sqlite)][n % 3];
+                    match workspace.open_index(IndexOptions {
+                        kind,
+                        ..IndexOptions::default()
+                    }) {
+                        Ok(index) => {
+                            index.apply(&checkpoint_core::Batch::default()).unwrap();
+                            1
+                        }
+                        Err(DataError::OtherIndex { .. }) => 0,
+                        Err(error) => panic!("{error:?}"),
+                    }
+                })
+            })
+            .collect();
+        workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap())
+            .sum::<u64>()
+    });
+    let index = workspace.open_index(IndexOptions::default()).unwrap();
+    assert_eq!(index.revision().unwrap(), checkpoint_core::Revision(opened));
+    assert!(opened >= 3);
+}
+
 #[test]
 fn many_share_the_lock_or_one_has_it_alone() {
     let directory = tempfile::tempdir().unwrap();

@@ -410,11 +410,11 @@ fn dangerous_roots_are_refused_unless_forced() {
     symlink(&home, place.path("link")).unwrap();
     assert_eq!(why(&place.path("link")), Some(Refusal::Home));
 
-    let registration = Registration {
+    let refused = Registration {
         home: Some(home.clone()),
         ..registration()
     };
-    match place.registry.register(&home, &registration) {
+    match place.registry.register(&home, &refused) {
         Err(DataError::Refused {
             why: Refusal::Home, ..
         }) => {}
@@ -427,11 +427,23 @@ fn dangerous_roots_are_refused_unless_forced() {
             &home,
             &Registration {
                 force: true,
-                ..registration
+                ..refused
             },
         )
         .unwrap();
     assert_eq!(forced.standing, Standing::New);
+    // What was forced once needs no force again, whatever becomes of its `.git`.
+    for git in [None, Some(place.dir("home/u/.git"))] {
+        let again = place.registry.register(
+            &home,
+            &Registration {
+                home: Some(home.clone()),
+                git_common_dir: git,
+                ..registration()
+            },
+        );
+        assert_eq!(again.unwrap().standing, Standing::Known);
+    }
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use checkpoint_core::IndexStore;
+use checkpoint_core::{Batch, IndexError, IndexStore, Revision};
 use index_store::{Journal, JsonIndex, JsonOptions, MemoryIndex, SqliteIndex, SqliteOptions};
-use testkit::index_suite::{self, Open};
+use testkit::index_suite::{self, Fault, FaultyIndex, Open};
 
 fn model() -> Box<dyn IndexStore> {
     Box::new(MemoryIndex::new())
@@ -85,4 +85,29 @@ fn sqlite_emptying_its_log() {
         Box::new(SqliteIndex::create(&path, options).unwrap())
     };
     index_suite::run(&|| in_directory(eager), &model);
+}
+
+/// The decorator is an index like any other until it is told to fail.
+#[test]
+fn faults_come_when_they_are_due() {
+    let inner: Arc<dyn IndexStore> = Arc::new(MemoryIndex::new());
+    index_suite::run(
+        &|| {
+            let inner: Arc<dyn IndexStore> = Arc::new(MemoryIndex::new());
+            Box::new(move || Box::new(FaultyIndex::new(Arc::clone(&inner))))
+        },
+        &model,
+    );
+    let index = FaultyIndex::new(Arc::clone(&inner));
+    let apply = || index.apply(&Batch::default());
+    index.fail(2, Fault::NoSpace);
+    assert_eq!(apply().unwrap(), Revision(1));
+    assert!(matches!(apply(), Err(IndexError::NoSpace)));
+    assert_eq!(apply().unwrap(), Revision(2));
+    index.fail(1, Fault::Unsure);
+    assert!(matches!(apply(), Err(IndexError::Storage { .. })));
+    assert!(matches!(apply(), Err(IndexError::Poisoned)));
+    assert!(matches!(index.newest(), Err(IndexError::Poisoned)));
+    assert_eq!(inner.revision().unwrap(), Revision(3));
+    assert_eq!(index.applied(), 4);
 }
