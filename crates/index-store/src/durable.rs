@@ -8,6 +8,7 @@ use std::{
     io::{self, Write},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -162,7 +163,28 @@ pub(crate) fn discard(temporary: &Path) {
     }
 }
 
-/// Waits up to `wait` for an advisory lock on an open file; `false` when somebody else kept it. Closing releases it.
+/// Releases the advisory lock of an open file when it goes.
+///
+/// Closing the file is not enough: a process that another thread is just starting has a copy of every descriptor until
+/// it runs its program, and would keep the lock that long.
+#[derive(Debug)]
+pub(crate) struct Locked(Arc<File>);
+
+impl Locked {
+    pub(crate) const fn new(file: Arc<File>) -> Self {
+        Self(file)
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        if let Err(error) = self.0.unlock() {
+            tracing::warn!(%error, "a lock stays until its file is closed");
+        }
+    }
+}
+
+/// Waits up to `wait` for an advisory lock on an open file; `false` when somebody else kept it.
 pub(crate) fn lock(file: &File, mode: LockMode, wait: Duration) -> io::Result<bool> {
     let begun = Instant::now();
     let mut pause = Duration::from_millis(1);

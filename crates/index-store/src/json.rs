@@ -12,7 +12,7 @@ use checkpoint_core::{Batch, IndexError, LockMode, Revision};
 
 use crate::{
     apply::apply,
-    durable,
+    durable::{self, Locked},
     format::Format,
     line::{self, LineError},
     rows::Rows,
@@ -72,17 +72,6 @@ struct Log {
     named: bool,
 }
 
-/// Releases the advisory lock of an open file.
-struct Locked(Arc<File>);
-
-impl Drop for Locked {
-    fn drop(&mut self) {
-        if let Err(error) = self.0.unlock() {
-            tracing::warn!(%error, "the lock on the index stays until it is closed");
-        }
-    }
-}
-
 impl JsonIndex {
     /// Opens an index that exists.
     pub fn open(path: &Path, options: JsonOptions) -> Result<Self, IndexError> {
@@ -133,7 +122,7 @@ impl JsonIndex {
         if !durable::lock(&log.file, mode, self.options.busy).map_err(io_error)? {
             return Err(IndexError::Busy);
         }
-        let locked = Locked(Arc::clone(&log.file));
+        let locked = Locked::new(Arc::clone(&log.file));
         if durable::is_at(&log.file, &self.path).map_err(io_error)? {
             log.catch_up()?;
             return Ok(locked);
@@ -238,7 +227,7 @@ impl JsonIndex {
                 return Err(io_error(error));
             }
         };
-        let _locked = Locked(Arc::clone(&file));
+        let _locked = Locked::new(Arc::clone(&file));
         let length = line.len() as u64;
         (log.file, log.lines, log.read, log.base, log.named) = (file, 1, length, length, false);
         durable::sync_dir(durable::parent(&self.path)).map_err(io_error)?;
@@ -290,7 +279,7 @@ impl Log {
             if !durable::lock(&file, mode, wait).map_err(io_error)? {
                 return Err(IndexError::Busy);
             }
-            let locked = Locked(Arc::clone(&file));
+            let locked = Locked::new(Arc::clone(&file));
             if !durable::is_at(&file, path).map_err(io_error)? {
                 continue;
             }

@@ -12,15 +12,15 @@
 use std::{
     ffi::OsString,
     fmt,
-    fs::File,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use checkpoint_core::{IndexStore, LockMode, Timestamp, WorkspaceId};
 
 use crate::{
-    durable,
+    durable::{self, Locked},
     epoch::Epoch,
     error::DataError,
     json::{JsonIndex, JsonOptions},
@@ -93,12 +93,12 @@ impl DataDir {
         self.path.join("workspaces.json")
     }
 
-    /// Waits for the lock of the data directory; it is held until the file is closed.
-    pub(crate) fn lock(&self) -> Result<File, DataError> {
+    /// Waits for the lock of the data directory; it is held until the value goes.
+    pub(crate) fn lock(&self) -> Result<Locked, DataError> {
         let path = self.path.join("lock");
         let file = durable::open_or_create(&path).map_err(DataError::io(&path))?;
         if durable::lock(&file, LockMode::Exclusive, WAIT).map_err(DataError::io(&path))? {
-            Ok(file)
+            Ok(Locked::new(Arc::new(file)))
         } else {
             Err(DataError::Busy { path })
         }

@@ -255,7 +255,7 @@ fn somebody_else_at_work_is_busy_and_changes_nothing() {
     // What was read stays readable while nobody has written.
     assert_eq!(index.revision().unwrap(), revision);
     assert_eq!(fs::read(&path).unwrap(), content);
-    drop(other);
+    other.unlock().unwrap();
     assert_eq!(
         index.apply(&Batch::default()).unwrap(),
         Revision(revision.0 + 1)
