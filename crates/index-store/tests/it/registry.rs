@@ -474,7 +474,7 @@ fn roots_that_are_not_utf8_work() {
     );
 }
 
-/// K-21: several at once get one workspace.
+/// K-43: several at once get one workspace.
 #[test]
 fn registration_is_atomic() {
     let place = Place::new();

@@ -423,7 +423,7 @@ fn maintenance(open: &Open) {
     assert_eq!(everything(&*open()), everything(&*index));
 }
 
-/// K-21: eight at once, eight records, nothing torn. Each names what it follows and tries again.
+/// K-43: eight at once, eight records, nothing torn. Each names what it follows and tries again.
 fn threads(open: &Open) {
     const THREADS: u64 = 8;
     const EACH: u64 = 6;

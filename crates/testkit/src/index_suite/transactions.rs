@@ -60,6 +60,7 @@ pub(super) fn intents(open: &Open) {
     }]);
 }
 
+/// K-21: retention must not take the target or the guard of a restore that is under way.
 pub(super) fn open_transaction_pins(open: &Open) {
     let index = open();
     let mut scene = Scene::new(&*index);
