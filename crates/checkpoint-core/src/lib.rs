@@ -1,24 +1,38 @@
 //! Types, traits, pure planning and the engine of rwd. No I/O, no clock, no protocol.
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::indexing_slicing))]
 
+mod address;
+mod answer;
+mod engine;
+mod error;
+mod history;
 mod ids;
 mod index;
 mod object;
 mod path;
+mod plan;
 mod policy;
 mod record;
+mod retention;
 mod seams;
 mod session;
 mod snapshot;
 mod state;
 mod workspace;
 
+pub use address::*;
+pub use answer::*;
+pub use engine::*;
+pub use error::*;
+pub use history::*;
 pub use ids::*;
 pub use index::*;
 pub use object::*;
 pub use path::*;
+pub use plan::*;
 pub use policy::*;
 pub use record::*;
+pub use retention::*;
 pub use seams::*;
 pub use session::*;
 pub use snapshot::*;
@@ -27,8 +41,3 @@ pub use workspace::*;
 
 /// A cause of any type.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
-
-/// placeholder
-#[derive(Debug)] pub struct Preview;
-/// placeholder
-#[derive(Debug)] pub struct EngineEvent;

@@ -10,6 +10,9 @@ pub trait Clock: fmt::Debug + Send + Sync {
     fn now(&self) -> Timestamp;
     /// Waits. A test's clock returns at once and moves itself on.
     fn sleep(&self, time: Duration);
+    /// Reads a local time as a person types it, `14:05` or `2026-11-30T14:05`: the newest such instant that is not in
+    /// the future. `None` where the text is none, or where the owner knows no time zone.
+    fn read_local(&self, text: &str) -> Option<Timestamp>;
 }
 
 /// The only source of randomness.

@@ -69,6 +69,9 @@ pub trait WorkspaceFs: fmt::Debug + Send + Sync {
     /// What is at `path`; `None` for nothing. Never follows a link: a link in an ancestor reads as nothing.
     fn facts(&self, path: &RelPath) -> Result<Option<Facts>, FsError>;
 
+    /// What `lstat` says of the root itself.
+    fn root_facts(&self) -> Result<Facts, FsError>;
+
     /// What `path` holds, by content: a file is read and hashed. Directories and their modes, links, FIFOs too;
     /// sockets, devices and what may not be read are [`PathState::Opaque`].
     fn observe(&self, path: &RelPath, blobs: &dyn BlobStore) -> Result<PathState, FsError>;

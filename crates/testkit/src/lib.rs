@@ -5,3 +5,7 @@
 )]
 
 pub mod index_suite;
+mod memory_blobs;
+pub mod workspace_suite;
+
+pub use memory_blobs::{MemoryBlobs, blob_id};

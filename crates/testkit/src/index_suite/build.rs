@@ -77,6 +77,7 @@ pub fn point(ord: u64, kind: PointKind) -> Point {
             meta: object(2),
         }),
         gap: gap.then_some(GapReason::Deadline),
+        missed: gap.then_some(PointKind::TurnStart),
         trigger: None,
         call_id: None,
         note: None,

@@ -1,0 +1,172 @@
+//! Names, removal, retention, verification, garbage collection.
+
+use std::collections::BTreeSet;
+
+use crate::retention::{Stock, prune};
+use crate::{
+    Batch, Damage, DropReason, EngineError, EngineEvent, GcReport, IndexOp, LiveObjects, LockMode, Name, OpState, Operation, Point,
+    PointId, PointKind, PointQuery, SessionKey, SnapshotError, Verified, VerifyLevel, check_name,
+};
+
+use super::Engine;
+
+/// Which points to drop.
+#[derive(Clone, Debug)]
+pub enum DropWhich {
+    /// These.
+    Points(Vec<PointId>),
+    /// All of a session.
+    Session(SessionKey),
+    /// All of the workspace.
+    All,
+}
+
+impl Engine {
+    /// Pins a point with a label, or moves the label there.
+    pub fn name(&self, point: &Point, label: &str, note: Option<String>) -> Result<Name, EngineError> {
+        check_name(label).map_err(|why| EngineError::BadName { label: label.to_owned(), why })?;
+        let name = Name {
+            label: label.to_owned(),
+            point: point.id,
+            session: point.session.clone(),
+            boundary: None,
+            note,
+            at: self.parts.clock.now(),
+        };
+        self.parts.index.apply(&Batch { follows: None, ops: vec![IndexOp::PutName { name: name.clone() }] })?;
+        Ok(name)
+    }
+
+    /// Removes a label. The point stays.
+    pub fn unname(&self, label: &str) -> Result<(), EngineError> {
+        let names = self.parts.index.names()?;
+        if !names.iter().any(|n| n.label == label) {
+            return Err(EngineError::NotFound { given: label.to_owned(), choices: names.into_iter().take(10).map(|n| n.label).collect() });
+        }
+        self.parts.index.apply(&Batch { follows: None, ops: vec![IndexOp::DropName { label: label.to_owned() }] })?;
+        Ok(())
+    }
+
+    /// Removes points. Guards of kept operations stay: dropping them would make an undo impossible.
+    pub fn drop_points(&self, which: &DropWhich) -> Result<Vec<PointId>, EngineError> {
+        let _locked = self.lock(LockMode::Exclusive)?;
+        self.refuse_unfinished()?;
+        let points = self.parts.index.points(&PointQuery::default())?;
+        let wanted = |p: &&Point| match which {
+            DropWhich::Points(ids) => ids.contains(&p.id),
+            DropWhich::Session(session) => p.session == *session && p.kind != PointKind::Guard,
+            DropWhich::All => p.kind != PointKind::Guard,
+        };
+        let operations = self.parts.index.operations(&[], None)?;
+        let mut dropped = Vec::new();
+        let mut ops = Vec::new();
+        for point in points.iter().filter(wanted) {
+            let guards = operations.iter().find(|op| op.guard == Some(point.id) && !op.expired && op.state != OpState::RolledBack);
+            if let Some(operation) = guards {
+                let why = format!("it is what operation {} goes back to", operation.id.short());
+                return Err(EngineError::Nothing { why: format!("point {} stays: {why}", point.id.short()), hint: None });
+            }
+            ops.push(IndexOp::DropPoint { id: point.id, reason: DropReason::User });
+            dropped.push(point.id);
+        }
+        if ops.is_empty() {
+            return Err(EngineError::Nothing { why: "there is nothing to drop".to_owned(), hint: None });
+        }
+        self.parts.index.apply(&Batch { follows: None, ops })?;
+        for point in &dropped {
+            self.tell(&EngineEvent::Dropped { point: *point });
+        }
+        Ok(dropped)
+    }
+
+    /// Applies retention (design § 8). Cheap when nothing is over a limit; never part of a transaction.
+    pub fn prune(&self, own_bytes: u64) -> Result<Vec<PointId>, EngineError> {
+        if self.parts.index.open_intent()?.is_some() {
+            return Ok(Vec::new());
+        }
+        let points = self.parts.index.points(&PointQuery::default())?;
+        let operations = self.parts.index.operations(&[], None)?;
+        let pinned: BTreeSet<PointId> = self.parts.index.names()?.into_iter().map(|name| name.point).collect();
+        let stock = Stock { points: &points, operations: &operations, pinned: &pinned, bytes: own_bytes, now: self.parts.clock.now() };
+        let pruning = prune(&stock, &self.parts.quota);
+        let mut ops: Vec<IndexOp> =
+            pruning.points.iter().map(|(id, _)| IndexOp::DropPoint { id: *id, reason: DropReason::Quota }).collect();
+        for operation in operations.into_iter().filter(|op| pruning.expired.contains(&op.id)) {
+            ops.push(IndexOp::UpdateOperation { operation: Box::new(Operation { expired: true, ..operation }) });
+        }
+        if ops.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.parts.index.apply(&Batch { follows: None, ops })?;
+        let dropped: Vec<PointId> = pruning.points.into_iter().map(|(id, _)| id).collect();
+        for point in &dropped {
+            self.tell(&EngineEvent::Dropped { point: *point });
+        }
+        Ok(dropped)
+    }
+
+    /// Removes objects that nothing needs any more. With `dry_run` only counts them.
+    pub fn gc(&self, dry_run: bool) -> Result<GcReport, EngineError> {
+        let _locked = self.lock(if dry_run { LockMode::Shared } else { LockMode::Exclusive })?;
+        let mut live = LiveObjects::default();
+        for point in self.parts.index.points(&PointQuery { restorable: true, ..PointQuery::default() })? {
+            live.snapshots.extend(point.snapshot);
+        }
+        live.blobs.extend(self.parts.index.operations(&[], None)?.into_iter().filter(|op| !op.expired).filter_map(|op| op.plan));
+        // An open intent keeps what it needs to go either way (model F17).
+        if let Some(intent) = self.parts.index.open_intent()? {
+            live.blobs.push(intent.plan);
+            live.blobs.extend(intent.host_state);
+            live.snapshots.push(intent.before);
+            for change in self.read_plan(&intent.plan)? {
+                live.blobs.extend(change.before.blob());
+                live.blobs.extend(change.after.blob());
+            }
+        }
+        for operation in self.parts.index.operations(&[], None)?.into_iter().filter(|op| !op.expired) {
+            for written in self.parts.index.written(&operation.id)? {
+                live.blobs.extend(written.before.blob());
+                live.blobs.extend(written.after.blob());
+            }
+        }
+        // A damaged point keeps nothing alive that is there, and must not stop the collection.
+        live.snapshots.retain(|snapshot| self.parts.snapshots.verify(snapshot, VerifyLevel::Reachable).is_ok());
+        Ok(self.parts.snapshots.gc(&live, dry_run, &*self.parts.progress)?)
+    }
+
+    /// Checks every point and remembers which cannot be restored.
+    pub fn verify(&self, level: VerifyLevel) -> Result<Verified, EngineError> {
+        let _locked = self.lock(LockMode::Shared)?;
+        let mut verified = Verified::default();
+        let mut ops = Vec::new();
+        for point in self.parts.index.points(&PointQuery { restorable: true, ..PointQuery::default() })? {
+            let Some(snapshot) = &point.snapshot else { continue };
+            verified.checkpoints += 1;
+            let reason = match self.parts.snapshots.verify(snapshot, level) {
+                Ok(()) => None,
+                Err(error @ (SnapshotError::Missing { .. } | SnapshotError::Damaged { .. })) => Some(error.to_string()),
+                Err(error) => return Err(error.into()),
+            };
+            if let Some(reason) = &reason {
+                verified.damaged.push(Damage { point: point.id, reason: reason.clone() });
+            }
+            if point.damaged != reason {
+                ops.push(IndexOp::UpdatePoint { point: Box::new(Point { damaged: reason, ..point }) });
+            }
+        }
+        if !ops.is_empty() {
+            // A store that may not be written can be verified all the same.
+            if let Err(error) = self.parts.index.apply(&Batch { follows: None, ops }) {
+                tracing::warn!(%error, "the result could not be recorded");
+            }
+        }
+        Ok(verified)
+    }
+
+    /// When protection was lost: the newest gap, if nothing was captured since.
+    pub fn unprotected(&self) -> Result<Option<Point>, EngineError> {
+        let newest = PointQuery { newest_first: true, limit: Some(1), ..PointQuery::default() };
+        let newest = self.parts.index.points(&newest)?.pop();
+        Ok(newest.filter(|point| point.kind == PointKind::Gap))
+    }
+}

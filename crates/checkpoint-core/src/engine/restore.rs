@@ -1,0 +1,335 @@
+//! Previews and restores: from an address to a plan. What follows is in `transaction`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use crate::history::{Family, Interval, histories};
+use crate::plan::{Coverage, Evidence, PlanInput, plan, select};
+use crate::{
+    Attribution, Captured, Change, Cut, EngineError, History, Member, OpKind, Operation, Ord, Outcome, PathState, Plan, Point, PointKind,
+    Preview, RelPath, Resolved, RestorePolicy, RestoreRequest, ReverseRequest, Scope, SessionError, SessionKey, SkipReason, Snapshot,
+};
+
+use super::Engine;
+use super::attribution::{Latest, Since};
+
+/// What is known of each planned path.
+type Attributions = BTreeMap<RelPath, Attribution>;
+
+/// Where an operation goes.
+#[derive(Clone, Debug)]
+pub(super) enum Goal {
+    /// To a point.
+    Point(Box<Point>),
+    /// Back from an operation: to what each path held before it.
+    Reverse(Box<Operation>),
+    /// Nowhere: only the conversation is cut.
+    Chat,
+}
+
+/// Everything a restore needs to know besides the state of the workspace.
+#[derive(Clone, Debug)]
+pub(super) struct Order {
+    pub(super) kind: OpKind,
+    pub(super) goal: Goal,
+    pub(super) session: SessionKey,
+    pub(super) policy: RestorePolicy,
+    pub(super) cut: Option<Cut>,
+    pub(super) notes: Vec<String>,
+    /// A plan id that the caller has seen.
+    pub(super) plan_id: Option<String>,
+    pub(super) force: bool,
+    /// True when `--chat` asks for the fork even if files are left out.
+    pub(super) fork_anyway: bool,
+}
+
+/// A plan together with what it was made from.
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub(super) preview: Preview,
+    pub(super) captured: Captured,
+    pub(super) latest: Latest,
+    pub(super) since: Since,
+    /// The histories that come with the state the paths go to (model F5).
+    pub(super) target_histories: BTreeMap<RelPath, History>,
+    pub(super) started: crate::Timestamp,
+    /// Paths whose content no rule covers and no listed point holds: only this guard has them.
+    pub(super) sensitive: Vec<RelPath>,
+}
+
+impl Engine {
+    /// Shows what [`Engine::restore`] would do. Nothing is stored.
+    pub fn preview(&self, request: &RestoreRequest) -> Result<Preview, EngineError> {
+        let order = self.order(request)?;
+        let _locked = self.lock(crate::LockMode::Shared)?;
+        Ok(self.draft(&order, false)?.preview)
+    }
+
+    /// Shows what [`Engine::undo`] would do. Nothing is stored.
+    pub fn preview_undo(&self, request: &ReverseRequest) -> Result<Preview, EngineError> {
+        let order = self.undo_order(request)?;
+        let _locked = self.lock(crate::LockMode::Shared)?;
+        Ok(self.draft(&order, false)?.preview)
+    }
+
+    /// Goes back to a point (design § 7).
+    pub fn restore(&self, request: &RestoreRequest) -> Result<Outcome, EngineError> {
+        let order = self.order(request)?;
+        self.carry_out(&order)
+    }
+
+    fn order(&self, request: &RestoreRequest) -> Result<Order, EngineError> {
+        let resolved = self.resolve(request.session.as_ref(), &request.target, request.boundary)?;
+        let Resolved { point, session, cut, mut notes } = resolved;
+        let (cut, files) = scope(request.scope, cut, &session, &mut notes)?;
+        let goal = match (point, files) {
+            (_, false) => Goal::Chat,
+            (None, true) => {
+                let choices = vec!["only the conversation can go there: --chat".to_owned()];
+                return Err(EngineError::NotFound { given: request.target.clone(), choices });
+            }
+            (Some(point), true) => {
+                if let Some(operation) = self.guarded_operation(&point)? {
+                    // Going to the state before an operation is taking it back, created files included.
+                    let reverse = ReverseRequest {
+                        operation: Some(operation.id.to_string()),
+                        session: request.session.clone(),
+                        policy: request.policy.clone(),
+                        plan: request.plan.clone(),
+                        force: request.force,
+                    };
+                    return self.undo_order(&reverse);
+                }
+                self.restorable(&point, request.adopt)?;
+                Goal::Point(Box::new(point))
+            }
+        };
+        Ok(Order {
+            kind: OpKind::Restore,
+            goal,
+            session,
+            policy: request.policy.clone(),
+            cut,
+            notes,
+            plan_id: request.plan.clone(),
+            force: request.force,
+            fork_anyway: matches!(request.scope, Scope::Chat | Scope::Both),
+        })
+    }
+
+    fn guarded_operation(&self, point: &Point) -> Result<Option<Operation>, EngineError> {
+        match (point.kind, point.operation) {
+            (PointKind::Guard, Some(operation)) => {
+                let found = self.parts.index.operation(&operation)?;
+                Ok(found.filter(|op| matches!(op.state, crate::OpState::Done | crate::OpState::Partial)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn restorable(&self, point: &Point, adopt: bool) -> Result<(), EngineError> {
+        if let Some(why) = &point.damaged {
+            return Err(EngineError::NotRestorable { point: point.id, why: why.clone() });
+        }
+        if point.snapshot.is_none() {
+            return Err(EngineError::NotRestorable { point: point.id, why: "its capture did not happen".to_owned() });
+        }
+        if point.incarnation != self.parts.place.incarnation && !adopt {
+            return Err(EngineError::OtherIncarnation { point: point.id });
+        }
+        Ok(())
+    }
+
+    /// Makes the plan from the workspace as it is now. With `write`, everything that now holds is durable on return.
+    pub(super) fn draft(&self, order: &Order, write: bool) -> Result<Draft, EngineError> {
+        let latest = self.latest()?;
+        let started = self.parts.clock.now();
+        let mut include = BTreeSet::new();
+        let mut captured = self.walk(&latest, &include, write, None)?;
+        let mut changes = self.changes(order, &captured.snapshot)?;
+        let uncaptured_content = needs_including(&changes, &captured);
+        if !uncaptured_content.is_empty() {
+            include = uncaptured_content;
+            captured = self.walk(&latest, &include, write, None)?;
+            changes = self.changes(order, &captured.snapshot)?;
+        }
+        self.refuse_unknown_selection(order, &changes, &captured.snapshot)?;
+        let interval = Interval::since_latest(&latest.sessions, PointKind::Guard, None);
+        let since = self.since(&latest, &captured.snapshot, &interval, false)?;
+        let paths: BTreeSet<RelPath> = changes.iter().map(|c| c.path.clone()).collect();
+        let (attribution, target_histories) = self.attribute(order, &latest, &since, &paths)?;
+        let evidence = self.evidence(order, &changes)?;
+        let (skipped_then, target) = match &order.goal {
+            Goal::Point(point) => (self.skipped_of(point.snapshot)?, Some((**point).clone())),
+            _ => (Vec::new(), None),
+        };
+        let check = |change: &Change| self.parts.files.check(change);
+        let plan = plan(&PlanInput {
+            changes,
+            skipped_now: &captured.skipped,
+            skipped_then: &skipped_then,
+            files_now: captured.files,
+            attribution: &attribution,
+            evidence: evidence.as_ref(),
+            policy: &order.policy,
+            check: &check,
+        });
+        let mut notes = order.notes.clone();
+        notes.extend(head_notes(target.as_ref(), &captured));
+        let plan_id = self.plan_id(order, &plan)?;
+        let reverses = match &order.goal {
+            Goal::Reverse(operation) => Some(operation.id),
+            _ => None,
+        };
+        let preview = Preview {
+            plan_id,
+            target,
+            reverses,
+            session: order.session.clone(),
+            plan,
+            files: !matches!(order.goal, Goal::Chat),
+            cut: order.cut.clone(),
+            notes,
+        };
+        // What a listed point holds is covered ever after; what only a guard holds goes with the guard (design § 7).
+        let sensitive = if matches!(order.goal, Goal::Reverse(_)) { include.into_iter().collect() } else { Vec::new() };
+        Ok(Draft { preview, captured, latest, since, target_histories, started, sensitive })
+    }
+
+    /// Every path that differs between now and the goal.
+    fn changes(&self, order: &Order, now: &Snapshot) -> Result<Vec<Change>, EngineError> {
+        let mut changes = Vec::new();
+        match &order.goal {
+            Goal::Chat => {}
+            Goal::Point(point) => {
+                let target = point.snapshot.ok_or_else(|| EngineError::NotRestorable { point: point.id, why: "it is a gap".into() })?;
+                self.parts.snapshots.diff(now, &target, &mut |change| {
+                    changes.push(change);
+                    ControlFlow::Continue(())
+                })?;
+            }
+            Goal::Reverse(operation) => changes = self.reverse_changes(operation, now)?,
+        }
+        Ok(select(changes, &order.policy.selection))
+    }
+
+    fn refuse_unknown_selection(&self, order: &Order, changes: &[Change], now: &Snapshot) -> Result<(), EngineError> {
+        for path in &order.policy.selection {
+            let differs = changes.iter().any(|c| c.path.is_at_or_below(path));
+            if !differs && self.parts.snapshots.state(now, path)?.is_absent() {
+                return Err(EngineError::UnknownPath { path: path.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    fn attribute(
+        &self,
+        order: &Order,
+        latest: &Latest,
+        since: &Since,
+        paths: &BTreeSet<RelPath>,
+    ) -> Result<(Attributions, BTreeMap<RelPath, History>), EngineError> {
+        let index = &*self.parts.index;
+        let (target, upto) = match &order.goal {
+            Goal::Point(point) => (point.ord, point.ord),
+            // The before-state of an operation is its guard's: its history includes what the guard closed.
+            Goal::Reverse(operation) => (operation.ord, Ord(operation.ord.0.saturating_sub(1))),
+            Goal::Chat => return Ok(Default::default()),
+        };
+        let now = histories(index, None, paths)?;
+        let then = histories(index, Some(upto), paths)?;
+        let recent: BTreeMap<&RelPath, &Vec<Member>> = since.touches.iter().map(|touch| (&touch.path, &touch.by)).collect();
+        let family = Family::of(&order.session, &latest.sessions);
+        let later = match &order.goal {
+            Goal::Reverse(operation) => self.written_later(operation)?,
+            _ => BTreeSet::new(),
+        };
+        let judge = |path: &RelPath| {
+            let mut verdict = Attribution::judge(now.get(path), recent.get(path).copied(), target, &family);
+            // A path that a later restore wrote needs a decision too (model F15).
+            verdict.foreign |= later.contains(path);
+            verdict
+        };
+        Ok((paths.iter().map(|path| (path.clone(), judge(path))).collect(), then))
+    }
+
+    fn evidence(&self, order: &Order, changes: &[Change]) -> Result<Option<Evidence>, EngineError> {
+        let Goal::Point(point) = &order.goal else { return Ok(None) };
+        let mut evidence = Evidence {
+            usable: !point.under_intent && point.incarnation == self.parts.place.incarnation,
+            live: point.live.iter().cloned().collect(),
+            ignored_then: BTreeSet::new(),
+        };
+        if let (true, Some(snapshot)) = (order.policy.exact, &point.snapshot) {
+            let new: Vec<RelPath> = changes.iter().filter(|c| c.after.is_absent()).map(|c| c.path.clone()).collect();
+            let ignored = self.parts.snapshots.ignored_at(snapshot, &new)?;
+            evidence.ignored_then = new.into_iter().zip(ignored).filter(|(_, ignored)| *ignored).map(|(path, _)| path).collect();
+        }
+        Ok(Some(evidence))
+    }
+
+    fn skipped_of(&self, snapshot: Option<Snapshot>) -> Result<Vec<crate::Skipped>, EngineError> {
+        match snapshot {
+            Some(snapshot) => Ok(self.parts.snapshots.skipped(&snapshot)?),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// A hash of target, scope, cut, policy and each path with before and after.
+    fn plan_id(&self, order: &Order, plan: &Plan) -> Result<String, EngineError> {
+        let goal = match &order.goal {
+            Goal::Point(point) => point.id.to_string(),
+            Goal::Reverse(operation) => operation.id.to_string(),
+            Goal::Chat => "chat".to_owned(),
+        };
+        let left = (&plan.kept_new, &plan.hand_made, &plan.foreign, &plan.blocked);
+        let text = serde_json::to_vec(&(goal, &order.policy, &order.cut, &plan.changes, left))
+            .map_err(|source| crate::SnapshotError::Other { what: "the plan cannot be written down", source: source.into() })?;
+        let id = self.parts.snapshots.hash_blob(text.len() as u64, &mut &*text)?;
+        Ok(id.to_string())
+    }
+}
+
+/// Paths that the goal writes and that a rule left out of the capture of now: they must be guarded whatever the rule.
+fn needs_including(changes: &[Change], captured: &Captured) -> BTreeSet<RelPath> {
+    let coverage = Coverage::new(&captured.skipped);
+    let by_rule = |reason| matches!(reason, SkipReason::IgnoredRoot | SkipReason::TooLarge);
+    let written = changes.iter().filter(|c| (c.before.is_absent() && !c.after.is_absent()) || c.before == PathState::Opaque);
+    written.filter(|c| coverage.over(&c.path).is_some_and(|(_, reason)| by_rule(reason))).map(|c| c.path.clone()).collect()
+}
+
+/// Which halves go, and a line for a half that cannot.
+fn scope(wanted: Scope, cut: Option<Cut>, session: &SessionKey, notes: &mut Vec<String>) -> Result<(Option<Cut>, bool), EngineError> {
+    match (wanted, cut) {
+        (Scope::Files, _) => Ok((None, true)),
+        (Scope::Default, None) => {
+            if !session.is_local() {
+                notes.push(format!("files only: the conversation of {session} cannot be forked from here"));
+            }
+            Ok((None, true))
+        }
+        (Scope::Chat | Scope::Both, None) => Err(EngineError::Session(SessionError::Unsupported)),
+        (Scope::Chat, cut) => Ok((cut, false)),
+        (Scope::Default | Scope::Both, cut) => Ok((cut, true)),
+    }
+}
+
+fn head_notes(target: Option<&Point>, captured: &Captured) -> Vec<String> {
+    let mut notes = Vec::new();
+    let (Some(then), Some(now)) = (target.and_then(|p| p.head.as_ref()), &captured.head) else { return notes };
+    if then.commit != now.commit || then.branch != now.branch {
+        let name = |head: &crate::Head| {
+            let commit = head.commit.as_deref().map_or("no commit", |c| c.get(..8).unwrap_or(c));
+            head.branch.as_deref().map_or_else(|| commit.to_owned(), |b| format!("{} at {commit}", b.trim_start_matches("refs/heads/")))
+        };
+        notes.push(format!("HEAD moved since, from {} to {}; it stays where it is", name(then), name(now)));
+    }
+    match (&then.in_progress, &now.in_progress) {
+        (before, Some(now)) if before.as_ref() != Some(now) => notes.push(format!("a {now} is in progress; only files go back")),
+        (Some(before), None) => notes.push(format!("a {before} was in progress at that point and has ended since")),
+        (Some(_), Some(now)) => notes.push(format!("a {now} is in progress")),
+        _ => {}
+    }
+    notes
+}

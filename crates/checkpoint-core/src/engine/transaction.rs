@@ -1,0 +1,468 @@
+//! The rewind transaction (design § 7): approve → lock → guard → re-plan → intent → apply → fork → done.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use crate::{
+    Batch, BoundarySeq, Change, Decision, EngineError, EngineEvent, ForkRequest, FsError, GuardMode, IndexError, IndexOp, Intent,
+    IntentState, LockMode, ObjectId, OpId, OpKind, OpState, Operation, Outcome, PathState, Plan, Point, PointId, PointKind, Preview,
+    RelPath, SaveRequest, Session, Status, Temporaries, Written,
+};
+
+use super::restore::{Draft, Goal, Order};
+use super::{Engine, Locked};
+
+/// How a batch that opens a transaction is made again when a gap was recorded meanwhile.
+const ATTEMPTS: usize = 16;
+
+/// A transaction whose intent is durable.
+struct Open {
+    operation: Operation,
+    guard: Point,
+    intent: Intent,
+}
+
+impl Engine {
+    /// Runs an order from approval to its end.
+    pub(super) fn carry_out(&self, order: &Order) -> Result<Outcome, EngineError> {
+        let approved = if self.parts.approver.is_settled() { None } else { Some(self.approve(order)?) };
+        let locked = self.lock(LockMode::Exclusive)?;
+        self.refuse_unfinished()?;
+        self.refuse_open_turn(order)?;
+        let draft = match self.draft(order, true) {
+            Err(EngineError::Snapshot(source)) => return Err(EngineError::Guard { source }),
+            other => other?,
+        };
+        Self::admit(order, &draft.preview)?;
+        if order.plan_id.as_ref().is_some_and(|id| *id != draft.preview.plan_id) {
+            return Err(EngineError::Stale { paths: Vec::new() });
+        }
+        if let Some(approved) = &approved {
+            refuse_wider(&approved.plan, &draft.preview.plan)?;
+        }
+        if draft.preview.plan.is_empty() && order.cut.is_none() {
+            return Ok(nothing(draft.preview));
+        }
+        self.refuse_unreadable(order, &draft.preview.plan)?;
+        let open = self.begin(order, &draft)?;
+        self.apply(order, draft, &open, locked)
+    }
+
+    /// Makes a preview and asks. Anything but yes and nothing happens.
+    fn approve(&self, order: &Order) -> Result<Preview, EngineError> {
+        let preview = {
+            let _locked = self.lock(LockMode::Shared)?;
+            self.refuse_unfinished()?;
+            self.draft(order, false)?.preview
+        };
+        Self::admit(order, &preview)?;
+        if order.plan_id.as_ref().is_some_and(|id| *id != preview.plan_id) {
+            return Err(EngineError::Stale { paths: Vec::new() });
+        }
+        if preview.plan.is_empty() && order.cut.is_none() {
+            return Ok(preview);
+        }
+        match self.parts.approver.decide(&preview) {
+            Decision::Approved => Ok(preview),
+            Decision::Rejected => Err(EngineError::NotApproved { declined: true, preview: Box::new(preview) }),
+            Decision::Unavailable => Err(EngineError::NotApproved { declined: false, preview: Box::new(preview) }),
+        }
+    }
+
+    /// Refuses what needs a decision or stands in the way.
+    fn admit(order: &Order, preview: &Preview) -> Result<(), EngineError> {
+        if !preview.plan.undecided.is_empty() {
+            return Err(EngineError::Undecided { preview: Box::new(preview.clone()) });
+        }
+        let lenient = order.policy.skip_blocked || order.policy.guard == GuardMode::Warn;
+        if !preview.plan.blocked.is_empty() && !lenient {
+            return Err(EngineError::Blocked { blocked: preview.plan.blocked.clone() });
+        }
+        Ok(())
+    }
+
+    /// A turn that is open and at work must not be restored under its feet (design § 7 step 1).
+    fn refuse_open_turn(&self, order: &Order) -> Result<(), EngineError> {
+        if order.force || matches!(order.goal, Goal::Chat) {
+            return Ok(());
+        }
+        let at_work = |session: &&Session| {
+            let status = session.turn.as_ref();
+            status.is_some_and(|s| {
+                let alive = s.process.as_ref().is_none_or(|process| self.parts.processes.is_alive(process));
+                s.ended.is_none() && s.closed.is_none() && !s.interrupted && alive
+            })
+        };
+        let sessions = self.parts.index.sessions()?;
+        let Some((session, turn)) = sessions.iter().find(at_work).and_then(|s| s.turn.as_ref().map(|turn| (s.key.clone(), turn.turn)))
+        else {
+            return Ok(());
+        };
+        let latest = self.latest()?;
+        let first = self.walk(&latest, &BTreeSet::new(), false, None)?.snapshot;
+        self.parts.clock.sleep(Duration::from_secs(1));
+        let second = self.walk(&latest, &BTreeSet::new(), false, None)?.snapshot;
+        if first == second { Ok(()) } else { Err(EngineError::TurnOpen { session, turn }) }
+    }
+
+    /// Every byte that is needed must be there before anything is touched (K-07).
+    fn refuse_unreadable(&self, order: &Order, plan: &Plan) -> Result<(), EngineError> {
+        for change in &plan.changes {
+            if let Some(blob) = change.after.blob()
+                && !self.parts.snapshots.has_blob(&blob)?
+            {
+                let why = format!("the content of {} is missing from the store", change.path);
+                return Err(match &order.goal {
+                    Goal::Point(point) => EngineError::NotRestorable { point: point.id, why },
+                    Goal::Reverse(operation) => EngineError::Expired { operation: operation.id },
+                    Goal::Chat => EngineError::Snapshot(crate::SnapshotError::Missing { id: blob }),
+                });
+            }
+            if let Some(blob) = change.before.blob()
+                && !self.parts.snapshots.has_blob(&blob)?
+            {
+                return Err(EngineError::Guard { source: crate::SnapshotError::Missing { id: blob } });
+            }
+        }
+        Ok(())
+    }
+
+    /// Step 3: guard, operation and intent in one durable batch.
+    fn begin(&self, order: &Order, draft: &Draft) -> Result<Open, EngineError> {
+        let plan = self.write_plan(&draft.preview.plan.changes)?;
+        let operation = self.fresh_operation_id();
+        let fork = self.fork_request(order, draft, operation);
+        let request =
+            SaveRequest { trigger: Some(verb(order.kind).to_owned()), ..SaveRequest::of(order.session.clone(), PointKind::Guard) };
+        let written = written(draft);
+        let mut last = None;
+        for _ in 0..ATTEMPTS {
+            let follows = self.parts.index.newest()?;
+            let mut guard = self.point(&request, None, follows.next(), draft.started, &draft.captured, &draft.since);
+            guard.operation = Some(operation);
+            guard.sensitive.clone_from(&draft.sensitive);
+            guard.listed = order.policy.guard != GuardMode::Off;
+            let entry = Operation {
+                id: operation,
+                ord: guard.ord.next(),
+                kind: order.kind,
+                state: OpState::Open,
+                session: order.session.clone(),
+                target: match &order.goal {
+                    Goal::Point(point) => Some(point.id),
+                    Goal::Reverse(reversed) => reversed.target,
+                    Goal::Chat => None,
+                },
+                reverses: match &order.goal {
+                    Goal::Reverse(reversed) => Some(reversed.id),
+                    _ => None,
+                },
+                reversed_by: None,
+                guard: Some(guard.id),
+                plan: Some(plan),
+                at: self.parts.clock.now(),
+                wrote: draft.preview.plan.touched() as u64,
+                child: fork.as_ref().map(|f| f.child.clone()),
+                summary: summary(order, &draft.preview.plan),
+                expired: false,
+            };
+            let intent = Intent {
+                operation,
+                state: IntentState::Applying,
+                guard: guard.id,
+                before: draft.captured.snapshot,
+                plan,
+                fork: fork.clone(),
+                host_state: None,
+                at: entry.at,
+            };
+            let mut ops = vec![IndexOp::PutPoint { point: Box::new(guard.clone()), interval: draft.since.touches.clone() }];
+            ops.extend(self.record_ops(&draft.latest.sessions, &draft.since, &draft.latest, guard.ord));
+            ops.push(IndexOp::PutOperation { operation: Box::new(entry.clone()) });
+            ops.push(IndexOp::PutWritten { operation, written: written.clone() });
+            ops.push(IndexOp::OpenIntent { intent: Box::new(intent.clone()) });
+            match self.parts.index.apply(&Batch { follows: Some(follows), ops }) {
+                Ok(_) => {
+                    self.tell(&EngineEvent::Begun { operation });
+                    return Ok(Open { operation: entry, guard, intent });
+                }
+                Err(error @ IndexError::Conflict { .. }) => last = Some(error),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(last.unwrap_or(IndexError::Busy).into())
+    }
+
+    fn fork_request(&self, order: &Order, draft: &Draft, operation: OpId) -> Option<ForkRequest> {
+        let cut = order.cut.as_ref()?;
+        // A restore that leaves something out does not pretend to the model that it did not (design § 7, "Blocked").
+        if !draft.preview.plan.blocked.is_empty() && !order.fork_anyway {
+            return None;
+        }
+        let notice = format!(
+            "The workspace was rewound with rwd (operation {}): {} written or removed. Read files again before editing them.",
+            operation.short(),
+            count(draft.preview.plan.touched()),
+        );
+        Some(ForkRequest { source: cut.session.clone(), boundary: cut.boundary, child: self.child_id(), notice: Some(notice) })
+    }
+
+    /// A version 4 UUID: what harnesses name sessions by.
+    fn child_id(&self) -> String {
+        let mut bytes = self.parts.ids.next();
+        bytes[6] = bytes[6] & 0x0f | 0x40;
+        bytes[8] = bytes[8] & 0x3f | 0x80;
+        let hex = data_encoding::HEXLOWER.encode(&bytes);
+        let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
+        format!("{}-{}-{}-{}-{}", part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32))
+    }
+
+    /// Steps 4 to 8.
+    fn apply(&self, order: &Order, draft: Draft, open: &Open, locked: Locked) -> Result<Outcome, EngineError> {
+        let changes = &draft.preview.plan.changes;
+        let temporaries = Temporaries(open.operation.id);
+        for (n, change) in changes.iter().enumerate() {
+            let total = Some(changes.len() as u64);
+            let stopped = matches!(self.parts.progress.tick("restoring", n as u64, total), ControlFlow::Break(()));
+            let failed = if stopped { None } else { Some(self.parts.files.apply(change, &temporaries, n, &*self.parts.snapshots)) };
+            match failed {
+                Some(Ok(())) => {}
+                None => {
+                    self.roll_back(open, changes.get(..n).unwrap_or_default())?;
+                    return Err(EngineError::Interrupted);
+                }
+                Some(Err(error)) => {
+                    let left = self.roll_back(open, changes.get(..n).unwrap_or_default())?;
+                    return Err(failure(open, error, left));
+                }
+            }
+        }
+        let touched: Vec<RelPath> = changes.iter().map(|c| c.path.clone()).collect();
+        if let Err(source) = self.parts.files.sync(&touched) {
+            return Err(EngineError::Stuck { operation: open.operation.id, guard: open.guard.id, source });
+        }
+        self.finish(order, draft, open, locked)
+    }
+
+    /// Verifies, closes the files' half, forks.
+    fn finish(&self, order: &Order, draft: Draft, open: &Open, locked: Locked) -> Result<Outcome, EngineError> {
+        let plan = draft.preview.plan;
+        let overtaken = self.overtaken(&plan.changes)?;
+        let partial = !plan.blocked.is_empty() || !overtaken.is_empty();
+        let mut operation = open.operation.clone();
+        operation.state = if partial { OpState::Partial } else { OpState::Done };
+        let mut ops = self.closing_ops(&operation, &overtaken)?;
+        ops.push(match &open.intent.fork {
+            None => IndexOp::CloseIntent { operation: operation.id },
+            Some(_) => IndexOp::AdvanceIntent { operation: operation.id, from: IntentState::Applying, to: IntentState::Forking },
+        });
+        self.parts.index.apply(&Batch { follows: None, ops })?;
+        drop(locked);
+        let mut notes = draft.preview.notes;
+        notes.extend(overtaken.iter().map(|path| format!("{path} was changed by somebody right after it was restored")));
+        let mut outcome = Outcome {
+            operation: Some(operation.id),
+            status: if partial { Status::Partial } else { Status::Restored },
+            restored: [&plan.overwrite, &plan.recreate, &plan.mode].into_iter().flatten().cloned().collect(),
+            removed: plan.remove.clone(),
+            guard: Some(open.guard.id),
+            target: draft.preview.target,
+            child: None,
+            context_only: matches!(order.goal, Goal::Chat),
+            notes,
+            stored: Vec::new(),
+            plan,
+        };
+        outcome.restored.sort();
+        if let Some(request) = &open.intent.fork {
+            match self.fork(request) {
+                Ok(()) => outcome.child = Some(request.child.clone()),
+                Err(source) => {
+                    // Files stay, the intent stays: `recover --finish` asks again for the same child.
+                    outcome.status = Status::Partial;
+                    return Err(EngineError::NotForked { outcome: Box::new(outcome), source });
+                }
+            }
+            self.parts.index.apply(&Batch { follows: None, ops: vec![IndexOp::CloseIntent { operation: operation.id }] })?;
+        }
+        self.tell(&EngineEvent::Ended { operation: operation.id, state: operation.state });
+        Ok(outcome)
+    }
+
+    /// Asks for the child, unless it is there already.
+    pub(super) fn fork(&self, request: &ForkRequest) -> Result<(), crate::SessionError> {
+        if self.parts.sessions.find_child(request)?.is_none() {
+            self.parts.sessions.fork(request)?;
+        }
+        let child = crate::SessionKey::new(request.source.harness(), &request.child);
+        if let Ok(key) = child {
+            let session = Session {
+                key,
+                parent: Some(request.source.clone()),
+                seed_length: Some(request.boundary.map_or(0, |b: BoundarySeq| b.seq().0 + 1)),
+                subagent_of: None,
+                turn: None,
+                seen: self.parts.clock.now(),
+            };
+            if let Err(error) = self.register_session(session) {
+                tracing::warn!(%error, "the child session could not be registered");
+            }
+        }
+        Ok(())
+    }
+
+    /// Paths that no longer hold what was written.
+    pub(super) fn overtaken(&self, changes: &[Change]) -> Result<Vec<RelPath>, EngineError> {
+        let mut overtaken = Vec::new();
+        for change in changes {
+            let found = self.parts.files.observe(&change.path, &*self.parts.snapshots)?;
+            let same = found == change.after || (found.is_dir() && change.after.is_dir());
+            if !same {
+                overtaken.push(change.path.clone());
+            }
+        }
+        Ok(overtaken)
+    }
+
+    /// The operation's end: its state, what it wrote, and the link from what it took back.
+    pub(super) fn closing_ops(&self, operation: &Operation, overtaken: &[RelPath]) -> Result<Vec<IndexOp>, EngineError> {
+        let mut ops = Vec::new();
+        if !overtaken.is_empty() {
+            // Only paths that hold the planned state count as written (design § 2, model F11).
+            let mut written = self.parts.index.written(&operation.id)?;
+            written.retain(|w| !overtaken.contains(&w.path));
+            ops.push(IndexOp::PutWritten { operation: operation.id, written });
+        }
+        ops.push(IndexOp::UpdateOperation { operation: Box::new(operation.clone()) });
+        if let Some(reversed) = operation.reverses
+            && let Some(mut reversed) = self.parts.index.operation(&reversed)?
+        {
+            reversed.reversed_by = Some(operation.id);
+            let original = reversed.reverses.filter(|_| operation.kind == OpKind::Redo);
+            ops.push(IndexOp::UpdateOperation { operation: Box::new(reversed) });
+            if let Some(mut original) = original.map(|id| self.parts.index.operation(&id)).transpose()?.flatten() {
+                original.reversed_by = None;
+                ops.push(IndexOp::UpdateOperation { operation: Box::new(original) });
+            }
+        }
+        Ok(ops)
+    }
+
+    /// Puts back what was applied; returns paths that somebody else changed meanwhile.
+    fn roll_back(&self, open: &Open, applied: &[Change]) -> Result<Vec<RelPath>, EngineError> {
+        let temporaries = Temporaries(open.operation.id);
+        let stuck = |source| EngineError::Stuck { operation: open.operation.id, guard: open.guard.id, source };
+        let mut left = Vec::new();
+        for (n, change) in applied.iter().enumerate().rev() {
+            match self.parts.files.apply(&change.inverse(), &temporaries, n, &*self.parts.snapshots) {
+                Ok(()) => {}
+                Err(FsError::Changed { path, .. } | FsError::NotEmpty { path }) => left.push(path),
+                Err(source) => return Err(stuck(source)),
+            }
+        }
+        let touched: Vec<RelPath> = applied.iter().map(|c| c.path.clone()).collect();
+        self.parts.files.sync(&touched).map_err(stuck)?;
+        self.close_rolled_back(&open.operation)?;
+        Ok(left)
+    }
+
+    /// Closes a transaction that was taken back: it counts for nothing.
+    pub(super) fn close_rolled_back(&self, operation: &Operation) -> Result<(), EngineError> {
+        let rolled = Operation { state: OpState::RolledBack, ..operation.clone() };
+        let ops = vec![
+            IndexOp::UpdateOperation { operation: Box::new(rolled) },
+            IndexOp::CloseIntent { operation: operation.id },
+        ];
+        self.parts.index.apply(&Batch { follows: None, ops })?;
+        self.tell(&EngineEvent::Ended { operation: operation.id, state: OpState::RolledBack });
+        Ok(())
+    }
+
+    fn write_plan(&self, changes: &[Change]) -> Result<ObjectId, EngineError> {
+        let text = serde_json::to_vec(changes)
+            .map_err(|source| crate::SnapshotError::Other { what: "the plan cannot be written down", source: source.into() })?;
+        let put = self.parts.snapshots.put_blob(text.len() as u64, &mut &*text);
+        put.map_err(|source| EngineError::Guard { source })
+    }
+
+    pub(super) fn read_plan(&self, id: &ObjectId) -> Result<Vec<Change>, EngineError> {
+        let mut text = Vec::new();
+        let broken = |source: crate::BoxError| crate::SnapshotError::Damaged { id: *id, source };
+        let mut reader = self.parts.snapshots.open_blob(id)?;
+        std::io::Read::read_to_end(&mut reader, &mut text).map_err(|e| broken(e.into()))?;
+        Ok(serde_json::from_slice(&text).map_err(|e| broken(e.into()))?)
+    }
+}
+
+/// What the plan writes, one entry a path: a directory that is closed last appears twice in the plan.
+fn written(draft: &Draft) -> Vec<Written> {
+    let mut written: BTreeMap<&RelPath, Written> = BTreeMap::new();
+    for change in &draft.preview.plan.changes {
+        let first = || Written {
+            path: change.path.clone(),
+            before: change.before,
+            after: change.after,
+            history: draft.target_histories.get(&change.path).cloned().unwrap_or_default().into_iter().collect(),
+        };
+        written.entry(&change.path).or_insert_with(first).after = change.after;
+    }
+    written.into_values().collect()
+}
+
+fn verb(kind: OpKind) -> &'static str {
+    match kind {
+        OpKind::Undo => "undo",
+        OpKind::Redo => "redo",
+        _ => "restore",
+    }
+}
+
+fn summary(order: &Order, plan: &Plan) -> String {
+    let to = match &order.goal {
+        Goal::Point(point) => format!("to {}", point.id.short()),
+        Goal::Reverse(operation) => format!("of {}", operation.id.short()),
+        Goal::Chat => "of the conversation".to_owned(),
+    };
+    format!("{} {to}: {}", verb(order.kind), count(plan.touched()))
+}
+
+pub(super) fn count(n: usize) -> String {
+    if n == 1 { "1 path".to_owned() } else { format!("{n} paths") }
+}
+
+fn nothing(preview: Preview) -> Outcome {
+    Outcome {
+        operation: None,
+        status: Status::Nothing,
+        restored: Vec::new(),
+        removed: Vec::new(),
+        guard: None,
+        target: preview.target,
+        child: None,
+        context_only: false,
+        notes: preview.notes,
+        stored: Vec::new(),
+        plan: preview.plan,
+    }
+}
+
+/// Re-planned under the lock, a plan may only do what was approved, or less.
+fn refuse_wider(approved: &Plan, now: &Plan) -> Result<(), EngineError> {
+    let known: BTreeMap<&RelPath, (&PathState, &PathState)> = approved.changes.iter().map(|c| (&c.path, (&c.before, &c.after))).collect();
+    let wider = |c: &&Change| known.get(&c.path) != Some(&(&c.before, &c.after));
+    let paths: Vec<RelPath> = now.changes.iter().filter(wider).map(|c| c.path.clone()).collect();
+    if paths.is_empty() { Ok(()) } else { Err(EngineError::Stale { paths }) }
+}
+
+fn failure(open: &Open, error: FsError, left: Vec<RelPath>) -> EngineError {
+    let (operation, guard): (OpId, PointId) = (open.operation.id, open.guard.id);
+    match error {
+        FsError::Changed { path, stored, .. } => {
+            let stored = stored.map(|blob| (path.clone(), blob)).into_iter().collect();
+            EngineError::Changed { path, left, stored, operation, guard }
+        }
+        FsError::NotEmpty { path } => EngineError::Changed { path, left, stored: Vec::new(), operation, guard },
+        source => EngineError::Apply { operation, guard, source },
+    }
+}

@@ -1,0 +1,114 @@
+//! How long points live: a pure plan (design § 8, contract 002-43).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{OpState, Operation, Point, PointId, PointKind, Quota, SessionKey, Timestamp};
+
+/// Which rule removes a point.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rule {
+    /// Too many turn or manual points in its session.
+    Turns,
+    /// Too many mutation, step or auto points in its session.
+    Checkpoints,
+    /// Too many gaps in its session.
+    Gaps,
+    /// The data directory is too large.
+    Bytes,
+    /// A guard whose operation is no longer kept.
+    Guard,
+}
+
+/// What retention removes.
+#[derive(Clone, Debug, Default)]
+pub struct Pruning {
+    /// Points, oldest first within each rule, with the rule that hit.
+    pub points: Vec<(PointId, Rule)>,
+    /// Operations whose trees are no longer kept.
+    pub expired: Vec<crate::OpId>,
+}
+
+/// What retention needs to know.
+#[derive(Debug)]
+pub struct Stock<'a> {
+    /// All points, oldest first.
+    pub points: &'a [Point],
+    /// All operations, newest first.
+    pub operations: &'a [Operation],
+    /// Points that must stay: named, target and guard of an open operation, marks that owe a fold.
+    pub pinned: &'a BTreeSet<PointId>,
+    /// Own bytes of the data directory.
+    pub bytes: u64,
+    /// Now.
+    pub now: Timestamp,
+}
+
+/// Plans what goes.
+///
+/// The newest point of each session, pinned points and guards of kept operations never go. The byte rule counts what
+/// each point's own capture added (002-44): an estimate that the next `gc` makes good.
+pub fn prune(stock: &Stock<'_>, quota: &Quota) -> Pruning {
+    let mut pruning = Pruning::default();
+    let age = |op: &Operation| stock.now.0 - op.at.0;
+    let with_trees = stock.operations.iter().filter(|op| op.guard.is_some());
+    let mut kept_guards = BTreeSet::new();
+    for (at, op) in with_trees.enumerate() {
+        if op.state == OpState::Open || at < quota.operations_kept as usize || age(op) < quota.operations_age_ms {
+            kept_guards.extend(op.guard);
+        } else if !op.expired {
+            pruning.expired.push(op.id);
+        }
+    }
+    let mut newest: BTreeMap<&SessionKey, PointId> = BTreeMap::new();
+    for point in stock.points.iter().filter(|p| p.snapshot.is_some() && p.kind != PointKind::Guard) {
+        newest.insert(&point.session, point.id);
+    }
+    let stays = |p: &Point| stock.pinned.contains(&p.id) || newest.values().any(|id| *id == p.id) || kept_guards.contains(&p.id);
+    let mut gone: BTreeSet<PointId> = BTreeSet::new();
+    for point in stock.points.iter().filter(|p| p.kind == PointKind::Guard && !stays(p)) {
+        gone.insert(point.id);
+        pruning.points.push((point.id, Rule::Guard));
+    }
+    let class = |p: &Point| match p.kind {
+        PointKind::TurnStart | PointKind::TurnEnd | PointKind::Manual | PointKind::Import => Some(Rule::Turns),
+        PointKind::Mutation | PointKind::Step | PointKind::Auto => Some(Rule::Checkpoints),
+        PointKind::Gap => Some(Rule::Gaps),
+        PointKind::Guard => None,
+    };
+    for (rule, limit) in [(Rule::Turns, quota.max_turns), (Rule::Checkpoints, quota.max_checkpoints), (Rule::Gaps, quota.max_gaps)] {
+        let sessions: BTreeSet<&SessionKey> = stock.points.iter().map(|p| &p.session).collect();
+        for session in sessions {
+            let mine: Vec<&Point> = stock.points.iter().filter(|p| p.session == *session && class(p) == Some(rule)).collect();
+            let surplus = mine.len().saturating_sub(limit as usize);
+            for point in order_of_removal(&mine, rule).into_iter().filter(|p| !stays(p)).take(surplus) {
+                gone.insert(point.id);
+                pruning.points.push((point.id, rule));
+            }
+        }
+    }
+    let mut bytes = stock.bytes;
+    for point in stock.points.iter().filter(|p| p.kind != PointKind::Gap) {
+        if bytes <= quota.max_bytes {
+            break;
+        }
+        if !stays(point) && point.kind != PointKind::Guard && gone.insert(point.id) {
+            bytes = bytes.saturating_sub(point.new_bytes);
+            pruning.points.push((point.id, Rule::Bytes));
+        }
+    }
+    pruning
+}
+
+/// Oldest first; of mutation, step and auto points the first of each turn last.
+fn order_of_removal<'a>(points: &[&'a Point], rule: Rule) -> Vec<&'a Point> {
+    if rule != Rule::Checkpoints {
+        return points.to_vec();
+    }
+    let mut seen = BTreeSet::new();
+    let (first, rest): (Vec<&Point>, Vec<&Point>) = points.iter().copied().partition(|p| p.turn.is_some_and(|turn| seen.insert(turn)));
+    rest.into_iter().chain(first).collect()
+}
+
+#[cfg(test)]
+#[path = "retention_tests.rs"]
+mod tests;
