@@ -18,6 +18,7 @@ use std::{
 };
 
 use checkpoint_core::{IndexStore, LockMode, Timestamp, WorkspaceId};
+use durable_fs::create_private_dirs;
 
 use crate::{
     durable::{self, Locked},
@@ -50,23 +51,12 @@ impl DataDir {
     /// `None` when there is not even a home directory.
     ///
     /// `variable` looks up the environment. Empty values count as unset, and a relative `XDG_DATA_HOME` too.
-    pub fn locate(
-        explicit: Option<&Path>,
-        variable: &dyn Fn(&str) -> Option<OsString>,
-    ) -> Option<Self> {
-        let variable = |name| {
-            variable(name)
-                .filter(|value| !value.is_empty())
-                .map(PathBuf::from)
-        };
+    pub fn locate(explicit: Option<&Path>, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<Self> {
+        let variable = |name| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         explicit
             .map(Path::to_owned)
             .or_else(|| variable("RWD_DATA_DIR"))
-            .or_else(|| {
-                variable("XDG_DATA_HOME")
-                    .filter(|path| path.is_absolute())
-                    .map(|path| path.join("rwd"))
-            })
+            .or_else(|| variable("XDG_DATA_HOME").filter(|path| path.is_absolute()).map(|path| path.join("rwd")))
             .or_else(|| variable("HOME").map(|home| home.join(".local/share/rwd")))
             .map(Self::new)
     }
@@ -78,10 +68,7 @@ impl DataDir {
 
     /// The directory of one workspace.
     pub fn workspace(&self, id: &WorkspaceId) -> WorkspaceDir {
-        WorkspaceDir {
-            path: self.path.join("workspaces").join(id.to_string()),
-            data: self.clone(),
-        }
+        WorkspaceDir { path: self.path.join("workspaces").join(id.to_string()), data: self.clone() }
     }
 
     /// Removes what crashed processes left of changes of the registry, an hour old and older, and gives its number.
@@ -106,7 +93,7 @@ impl DataDir {
 
     /// Creates the directory where it is missing.
     pub(crate) fn create(&self) -> Result<(), DataError> {
-        durable::create_dir(&self.path).map_err(DataError::io(&self.path))
+        Ok(create_private_dirs(&self.path)?)
     }
 }
 
@@ -131,9 +118,7 @@ impl IndexKind {
 
     /// Reads a stable name.
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Sqlite, Self::Json]
-            .into_iter()
-            .find(|kind| kind.name() == name)
+        [Self::Sqlite, Self::Json].into_iter().find(|kind| kind.name() == name)
     }
 }
 
@@ -146,9 +131,9 @@ impl fmt::Display for IndexKind {
 /// How an index is opened.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IndexOptions {
-    /// The form asked for; `None`: the existing one, else `SQLite`.
+    /// The form asked for; `None`: the existing one, else SQLite.
     pub kind: Option<IndexKind>,
-    /// For `SQLite`: [`Journal::Delete`] where the data directory lies on a network file system or FUSE.
+    /// For SQLite: [`Journal::Delete`] where the data directory lies on a network file system or FUSE.
     pub journal: Journal,
 }
 
@@ -167,7 +152,7 @@ impl WorkspaceDir {
 
     /// Creates it where it is missing, durably. Nothing else of this type does.
     pub fn create(&self) -> Result<(), DataError> {
-        durable::create_dir(&self.path).map_err(DataError::io(&self.path))
+        Ok(create_private_dirs(&self.path)?)
     }
 
     /// Removes what crashed processes left of a new or compacted index or epoch, an hour old and older, and gives its
@@ -240,15 +225,10 @@ impl WorkspaceDir {
         let file = self.index_file(kind);
         Ok(match kind {
             IndexKind::Sqlite => {
-                let options = SqliteOptions {
-                    journal: options.journal,
-                    ..SqliteOptions::default()
-                };
+                let options = SqliteOptions { journal: options.journal, ..SqliteOptions::default() };
                 Box::new(SqliteIndex::create(&file, options).map_err(DataError::Index)?)
             }
-            IndexKind::Json => Box::new(
-                JsonIndex::create(&file, JsonOptions::default()).map_err(DataError::Index)?,
-            ),
+            IndexKind::Json => Box::new(JsonIndex::create(&file, JsonOptions::default()).map_err(DataError::Index)?),
         })
     }
 }

@@ -9,8 +9,8 @@ use std::{
 };
 
 use checkpoint_core::{
-    Batch, IndexError, IndexStore, Intent, Mark, Name, OpId, OpKind, Operation, Ord, Point,
-    PointId, PointQuery, RelPath, Revision, Session, SessionKey, Touch, Written,
+    Batch, IndexError, IndexStore, Intent, Mark, Name, OpId, OpKind, Operation, Ord, Point, PointId, PointQuery,
+    RelPath, Revision, Session, SessionKey, Touch, Written,
 };
 
 /// How one call of `apply` fails.
@@ -40,12 +40,7 @@ pub struct FaultyIndex {
 impl FaultyIndex {
     /// Nothing fails yet.
     pub fn new(inner: Arc<dyn IndexStore>) -> Self {
-        Self {
-            inner,
-            applied: AtomicU64::new(0),
-            next: Mutex::new(None),
-            poisoned: Mutex::new(false),
-        }
+        Self { inner, applied: AtomicU64::new(0), next: Mutex::new(None), poisoned: Mutex::new(false) }
     }
 
     /// Calls of `apply` so far, failed ones included: crash tests count first and then fail each in turn.
@@ -63,18 +58,12 @@ impl FaultyIndex {
     }
 
     fn sound(&self) -> Result<&dyn IndexStore, IndexError> {
-        if *self.poisoned.lock().unwrap() {
-            Err(IndexError::Poisoned)
-        } else {
-            Ok(&*self.inner)
-        }
+        if *self.poisoned.lock().unwrap() { Err(IndexError::Poisoned) } else { Ok(&*self.inner) }
     }
 
     fn poison(&self) -> IndexError {
         *self.poisoned.lock().unwrap() = true;
-        IndexError::Storage {
-            source: "injected fault".into(),
-        }
+        IndexError::Storage { source: "injected fault".into() }
     }
 }
 
@@ -100,10 +89,7 @@ impl IndexStore for FaultyIndex {
             None => inner.apply(batch),
             Some(Fault::Conflict) => {
                 let found = inner.newest()?;
-                Err(IndexError::Conflict {
-                    expected: batch.follows.unwrap_or(found),
-                    found: found.next(),
-                })
+                Err(IndexError::Conflict { expected: batch.follows.unwrap_or(found), found: found.next() })
             }
             Some(Fault::Busy) => Err(IndexError::Busy),
             Some(Fault::NoSpace) => Err(IndexError::NoSpace),
@@ -135,11 +121,7 @@ impl IndexStore for FaultyIndex {
         self.sound()?.operation(id)
     }
 
-    fn operations(
-        &self,
-        kinds: &[OpKind],
-        limit: Option<usize>,
-    ) -> Result<Vec<Operation>, IndexError> {
+    fn operations(&self, kinds: &[OpKind], limit: Option<usize>) -> Result<Vec<Operation>, IndexError> {
         self.sound()?.operations(kinds, limit)
     }
 
