@@ -263,7 +263,6 @@ impl EngineError {
             Self::Stuck { .. } => "restore-stuck",
             Self::NotForked { .. } => "not-forked",
             Self::OnlyForward { .. } => "only-forward",
-            Self::Interrupted => "interrupted",
             Self::Gap { source, .. } => source.code(),
             Self::Session(error) => error.code(),
             Self::Lock(LockError::Busy) | Self::Index(IndexError::Busy) => "busy",
@@ -276,10 +275,9 @@ impl EngineError {
             Self::Index(_) => "index-failed",
             Self::Snapshot(SnapshotError::Missing { .. } | SnapshotError::Damaged { .. }) => "damaged-store",
             Self::Snapshot(SnapshotError::Deadline) => "deadline",
-            Self::Snapshot(SnapshotError::Interrupted) => "interrupted",
-            Self::Snapshot(SnapshotError::Io { .. }) => "io",
+            Self::Interrupted | Self::Snapshot(SnapshotError::Interrupted) => "interrupted",
+            Self::Fs(_) | Self::Snapshot(SnapshotError::Io { .. }) => "io",
             Self::Snapshot(_) => "snapshot-failed",
-            Self::Fs(_) => "io",
         }
     }
 
@@ -287,7 +285,9 @@ impl EngineError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Address(_) | Self::Path(_) | Self::BadName { .. } => ErrorKind::Usage,
-            Self::NotFound { .. } | Self::Ambiguous { .. } | Self::UnknownPath { .. } => ErrorKind::NotFound,
+            Self::NotFound { .. } | Self::Ambiguous { .. } | Self::UnknownPath { .. } | Self::Session(SessionError::NotFound(_)) => {
+                ErrorKind::NotFound
+            }
             Self::NotRestorable { .. } | Self::Expired { .. } => ErrorKind::Damaged,
             Self::OtherIncarnation { .. }
             | Self::Undecided { .. }
@@ -306,7 +306,6 @@ impl EngineError {
             Self::Session(SessionError::OpenTurn { .. } | SessionError::InvalidBoundary { .. } | SessionError::PrefixChanged { .. }) => {
                 ErrorKind::Decision
             }
-            Self::Session(SessionError::NotFound(_)) => ErrorKind::NotFound,
             Self::Index(IndexError::TooNew { .. } | IndexError::TooOld { .. } | IndexError::Damaged { .. })
             | Self::Snapshot(SnapshotError::TooNew { .. } | SnapshotError::Missing { .. } | SnapshotError::Damaged { .. }) => {
                 ErrorKind::Damaged

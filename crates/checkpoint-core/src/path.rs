@@ -40,7 +40,7 @@ impl RelPath {
         let bytes = bytes.into();
         let why = if bytes.is_empty() {
             Some("empty")
-        } else if bytes[0] == b'/' {
+        } else if bytes.first() == Some(&b'/') {
             Some("absolute")
         } else if bytes.contains(&0) {
             Some("holds a NUL byte")
@@ -76,7 +76,7 @@ impl RelPath {
     /// The directory that holds this path; `None` for a path at the root.
     pub fn parent(&self) -> Option<Self> {
         let at = self.0.iter().rposition(|&b| b == b'/')?;
-        Some(Self(self.0[..at].into()))
+        self.0.get(..at).map(|dir| Self(dir.into()))
     }
 
     /// All directories that hold this path, nearest first.
@@ -100,7 +100,7 @@ impl RelPath {
 
     /// True when `self` lies below `dir`.
     pub fn is_below(&self, dir: &Self) -> bool {
-        self.0.len() > dir.0.len() && self.0.starts_with(&dir.0) && self.0[dir.0.len()] == b'/'
+        self.0.strip_prefix(&*dir.0).is_some_and(|rest| rest.first() == Some(&b'/'))
     }
 
     /// How many components it has.
@@ -131,7 +131,7 @@ pub fn is_git_name(name: &[u8]) -> bool {
             .into_bytes()
     };
     let cut = plain.iter().rposition(|b| !matches!(b, b'.' | b' ')).map_or(0, |at| at + 1);
-    let stem = &plain[..cut];
+    let stem = plain.get(..cut).unwrap_or_default();
     stem == b".git" || stem == b"git~1" || stem.starts_with(b".git:")
 }
 

@@ -71,8 +71,8 @@ enum Fate {
 }
 
 /// Makes the plan. Nothing is written, nothing is read but through `check`.
-pub fn plan(input: PlanInput<'_>) -> Plan {
-    Planner::new(&input).run(&input)
+pub fn plan(input: &PlanInput<'_>) -> Plan {
+    Planner::new(input).run(input)
 }
 
 struct Planner<'a> {

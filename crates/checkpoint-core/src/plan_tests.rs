@@ -53,7 +53,7 @@ impl Set {
         self
     }
     fn plan(&self) -> Plan {
-        plan(PlanInput {
+        plan(&PlanInput {
             changes: self.changes.clone(),
             skipped_now: &self.now,
             skipped_then: &self.then,

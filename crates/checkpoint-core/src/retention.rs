@@ -30,7 +30,7 @@ pub struct Pruning {
 
 /// What retention needs to know.
 #[derive(Debug)]
-pub struct Shelf<'a> {
+pub struct Stock<'a> {
     /// All points, oldest first.
     pub points: &'a [Point],
     /// All operations, newest first.
@@ -47,10 +47,10 @@ pub struct Shelf<'a> {
 ///
 /// The newest point of each session, pinned points and guards of kept operations never go. The byte rule counts what
 /// each point's own capture added (002-44): an estimate that the next `gc` makes good.
-pub fn prune(shelf: &Shelf<'_>, quota: &Quota) -> Pruning {
+pub fn prune(stock: &Stock<'_>, quota: &Quota) -> Pruning {
     let mut pruning = Pruning::default();
-    let age = |op: &Operation| shelf.now.0 - op.at.0;
-    let with_trees = shelf.operations.iter().filter(|op| op.guard.is_some());
+    let age = |op: &Operation| stock.now.0 - op.at.0;
+    let with_trees = stock.operations.iter().filter(|op| op.guard.is_some());
     let mut kept_guards = BTreeSet::new();
     for (at, op) in with_trees.enumerate() {
         if op.state == OpState::Open || at < quota.operations_kept as usize || age(op) < quota.operations_age_ms {
@@ -60,12 +60,12 @@ pub fn prune(shelf: &Shelf<'_>, quota: &Quota) -> Pruning {
         }
     }
     let mut newest: BTreeMap<&SessionKey, PointId> = BTreeMap::new();
-    for point in shelf.points.iter().filter(|p| p.snapshot.is_some() && p.kind != PointKind::Guard) {
+    for point in stock.points.iter().filter(|p| p.snapshot.is_some() && p.kind != PointKind::Guard) {
         newest.insert(&point.session, point.id);
     }
-    let stays = |p: &Point| shelf.pinned.contains(&p.id) || newest.values().any(|id| *id == p.id) || kept_guards.contains(&p.id);
+    let stays = |p: &Point| stock.pinned.contains(&p.id) || newest.values().any(|id| *id == p.id) || kept_guards.contains(&p.id);
     let mut gone: BTreeSet<PointId> = BTreeSet::new();
-    for point in shelf.points.iter().filter(|p| p.kind == PointKind::Guard && !stays(p)) {
+    for point in stock.points.iter().filter(|p| p.kind == PointKind::Guard && !stays(p)) {
         gone.insert(point.id);
         pruning.points.push((point.id, Rule::Guard));
     }
@@ -76,9 +76,9 @@ pub fn prune(shelf: &Shelf<'_>, quota: &Quota) -> Pruning {
         PointKind::Guard => None,
     };
     for (rule, limit) in [(Rule::Turns, quota.max_turns), (Rule::Checkpoints, quota.max_checkpoints), (Rule::Gaps, quota.max_gaps)] {
-        let sessions: BTreeSet<&SessionKey> = shelf.points.iter().map(|p| &p.session).collect();
+        let sessions: BTreeSet<&SessionKey> = stock.points.iter().map(|p| &p.session).collect();
         for session in sessions {
-            let mine: Vec<&Point> = shelf.points.iter().filter(|p| p.session == *session && class(p) == Some(rule)).collect();
+            let mine: Vec<&Point> = stock.points.iter().filter(|p| p.session == *session && class(p) == Some(rule)).collect();
             let surplus = mine.len().saturating_sub(limit as usize);
             for point in order_of_removal(&mine, rule).into_iter().filter(|p| !stays(p)).take(surplus) {
                 gone.insert(point.id);
@@ -86,8 +86,8 @@ pub fn prune(shelf: &Shelf<'_>, quota: &Quota) -> Pruning {
             }
         }
     }
-    let mut bytes = shelf.bytes;
-    for point in shelf.points.iter().filter(|p| p.kind != PointKind::Gap) {
+    let mut bytes = stock.bytes;
+    for point in stock.points.iter().filter(|p| p.kind != PointKind::Gap) {
         if bytes <= quota.max_bytes {
             break;
         }

@@ -39,8 +39,8 @@ fn point(n: u8, session: &str, kind: PointKind, turn: u32, new_bytes: u64) -> Po
 
 fn pruned(points: &[Point], pinned: &[u8], bytes: u64, quota: Quota) -> Vec<(u8, Rule)> {
     let pinned = pinned.iter().map(|n| PointId::from_bytes([*n; 16])).collect();
-    let shelf = Shelf { points, operations: &[], pinned: &pinned, bytes, now: Timestamp(1000) };
-    prune(&shelf, &quota).points.into_iter().map(|(id, rule)| (id.as_bytes()[0], rule)).collect()
+    let stock = Stock { points, operations: &[], pinned: &pinned, bytes, now: Timestamp(1000) };
+    prune(&stock, &quota).points.into_iter().map(|(id, rule)| (id.as_bytes()[0], rule)).collect()
 }
 
 /// TC02, TC08: sessions are counted apart, and each removal names its rule.

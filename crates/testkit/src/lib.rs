@@ -1,1 +1,7 @@
-//! .
+//! Models, strategies, conformance suites and fault decorators for rwd. Never published.
+#![cfg_attr(not(test), expect(clippy::unwrap_used, reason = "a failing assertion is how a test kit speaks"))]
+
+pub mod index_suite;
+mod memory_blobs;
+
+pub use memory_blobs::{MemoryBlobs, blob_id};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::retention::{Shelf, prune};
+use crate::retention::{Stock, prune};
 use crate::{
     Batch, Damage, DropReason, EngineError, EngineEvent, GcReport, IndexOp, LiveObjects, LockMode, Name, OpState, Operation, Point,
     PointId, PointKind, PointQuery, SessionKey, SnapshotError, Verified, VerifyLevel, check_name,
@@ -87,8 +87,8 @@ impl Engine {
         let points = self.parts.index.points(&PointQuery::default())?;
         let operations = self.parts.index.operations(&[], None)?;
         let pinned: BTreeSet<PointId> = self.parts.index.names()?.into_iter().map(|name| name.point).collect();
-        let shelf = Shelf { points: &points, operations: &operations, pinned: &pinned, bytes: own_bytes, now: self.parts.clock.now() };
-        let pruning = prune(&shelf, &self.parts.quota);
+        let stock = Stock { points: &points, operations: &operations, pinned: &pinned, bytes: own_bytes, now: self.parts.clock.now() };
+        let pruning = prune(&stock, &self.parts.quota);
         let mut ops: Vec<IndexOp> =
             pruning.points.iter().map(|(id, _)| IndexOp::DropPoint { id: *id, reason: DropReason::Quota }).collect();
         for operation in operations.into_iter().filter(|op| pruning.expired.contains(&op.id)) {

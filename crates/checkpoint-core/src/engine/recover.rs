@@ -32,17 +32,17 @@ impl Engine {
         }
         let changes = self.read_plan(&intent.plan)?;
         match (intent.state, how) {
-            (IntentState::Forking, _) => self.finish_fork(&intent, operation, changes),
-            (_, Recovery::Finish) => self.go_forward(&intent, operation, changes),
-            (_, Recovery::Back) => self.go_back(&intent, operation, &changes),
+            (IntentState::Forking, _) => self.finish_fork(&intent, &operation, &changes),
+            (_, Recovery::Finish) => self.go_forward(&intent, operation, &changes),
+            (_, Recovery::Back) => self.go_back(&intent, &operation, &changes),
         }
     }
 
-    fn go_forward(&self, intent: &Intent, mut operation: Operation, changes: Vec<Change>) -> Result<Outcome, EngineError> {
-        let mut gone = self.settle_all(&intent.operation, &changes)?;
+    fn go_forward(&self, intent: &Intent, mut operation: Operation, changes: &[Change]) -> Result<Outcome, EngineError> {
+        let mut gone = self.settle_all(&intent.operation, changes)?;
         let steps: Vec<(usize, Change)> = changes.iter().cloned().enumerate().collect();
         self.run(&intent.operation, &steps, &mut gone)?;
-        let mut overtaken = self.overtaken(&changes)?;
+        let mut overtaken = self.overtaken(changes)?;
         overtaken.extend(gone.left.iter().cloned());
         operation.state = if overtaken.is_empty() && operation.state != OpState::Partial { OpState::Done } else { OpState::Partial };
         let mut ops = self.closing_ops(&operation, &overtaken)?;
@@ -51,15 +51,15 @@ impl Engine {
             Some(_) => IndexOp::AdvanceIntent { operation: operation.id, from: intent.state, to: IntentState::Forking },
         });
         self.parts.index.apply(&Batch { follows: None, ops })?;
-        let mut outcome = outcome(&operation, intent, &changes, &overtaken, gone);
+        let mut outcome = outcome(&operation, intent, changes, &overtaken, gone);
         if intent.fork.is_some() {
-            outcome.child = self.finish_fork(intent, operation, changes)?.child;
+            outcome.child = self.finish_fork(intent, &operation, changes)?.child;
         }
         Ok(outcome)
     }
 
-    fn finish_fork(&self, intent: &Intent, operation: Operation, changes: Vec<Change>) -> Result<Outcome, EngineError> {
-        let mut outcome = outcome(&operation, intent, &changes, &[], Gone::default());
+    fn finish_fork(&self, intent: &Intent, operation: &Operation, changes: &[Change]) -> Result<Outcome, EngineError> {
+        let mut outcome = outcome(operation, intent, changes, &[], Gone::default());
         if let Some(request) = &intent.fork {
             if let Err(source) = self.fork(request) {
                 outcome.status = Status::Partial;
@@ -71,12 +71,12 @@ impl Engine {
         Ok(outcome)
     }
 
-    fn go_back(&self, intent: &Intent, operation: Operation, changes: &[Change]) -> Result<Outcome, EngineError> {
+    fn go_back(&self, intent: &Intent, operation: &Operation, changes: &[Change]) -> Result<Outcome, EngineError> {
         let mut gone = self.settle_all(&intent.operation, changes)?;
         let steps: Vec<(usize, Change)> = changes.iter().map(Change::inverse).enumerate().collect::<Vec<_>>().into_iter().rev().collect();
         self.run(&intent.operation, &steps, &mut gone)?;
-        self.close_rolled_back(&operation)?;
-        let mut result = outcome(&operation, intent, changes, &gone.left.clone(), gone);
+        self.close_rolled_back(operation)?;
+        let mut result = outcome(operation, intent, changes, &gone.left.clone(), gone);
         result.notes.push("everything is as it was before the operation".to_owned());
         result.removed.clear();
         Ok(result)

@@ -13,6 +13,9 @@ use crate::{
 use super::Engine;
 use super::attribution::{Latest, Since};
 
+/// What is known of each planned path.
+type Attributions = BTreeMap<RelPath, Attribution>;
+
 /// Where an operation goes.
 #[derive(Clone, Debug)]
 pub(super) enum Goal {
@@ -159,7 +162,7 @@ impl Engine {
             _ => (Vec::new(), None),
         };
         let check = |change: &Change| self.parts.files.check(change);
-        let plan = plan(PlanInput {
+        let plan = plan(&PlanInput {
             changes,
             skipped_now: &captured.skipped,
             skipped_then: &skipped_then,
@@ -222,7 +225,7 @@ impl Engine {
         latest: &Latest,
         since: &Since,
         paths: &BTreeSet<RelPath>,
-    ) -> Result<(BTreeMap<RelPath, Attribution>, BTreeMap<RelPath, History>), EngineError> {
+    ) -> Result<(Attributions, BTreeMap<RelPath, History>), EngineError> {
         let index = &*self.parts.index;
         let (target, upto) = match &order.goal {
             Goal::Point(point) => (point.ord, point.ord),

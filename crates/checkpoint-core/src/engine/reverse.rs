@@ -36,7 +36,7 @@ impl Engine {
             });
         }
         let kind = if operation.kind == OpKind::Undo { OpKind::Redo } else { OpKind::Undo };
-        self.reverse_order(kind, operation, request)
+        Self::reverse_order(kind, operation, request)
     }
 
     fn redo_order(&self, request: &ReverseRequest) -> Result<Order, EngineError> {
@@ -46,10 +46,10 @@ impl Engine {
         let finished = all.iter().filter(mine).filter(|op| matches!(op.state, OpState::Done | OpState::Partial));
         let newest = finished.into_iter().find(|op| op.kind == OpKind::Restore || (op.kind == OpKind::Undo && op.reversed_by.is_none()));
         let undo = newest.filter(|op| op.kind == OpKind::Undo).ok_or_else(nothing)?;
-        self.reverse_order(OpKind::Redo, undo.clone(), request)
+        Self::reverse_order(OpKind::Redo, undo.clone(), request)
     }
 
-    fn reverse_order(&self, kind: OpKind, operation: Operation, request: &ReverseRequest) -> Result<Order, EngineError> {
+    fn reverse_order(kind: OpKind, operation: Operation, request: &ReverseRequest) -> Result<Order, EngineError> {
         match operation.state {
             OpState::Open => return Err(EngineError::Unfinished { operation: operation.id }),
             OpState::RolledBack => {

@@ -1,6 +1,6 @@
 //! The rewind transaction (design § 7): approve → lock → guard → re-plan → intent → apply → fork → done.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -34,9 +34,9 @@ impl Engine {
             Err(EngineError::Snapshot(source)) => return Err(EngineError::Guard { source }),
             other => other?,
         };
-        self.admit(order, &draft.preview)?;
-        if let Some(paths) = order.plan_id.as_ref().filter(|id| **id != draft.preview.plan_id).map(|_| Vec::new()) {
-            return Err(EngineError::Stale { paths });
+        Self::admit(order, &draft.preview)?;
+        if order.plan_id.as_ref().is_some_and(|id| *id != draft.preview.plan_id) {
+            return Err(EngineError::Stale { paths: Vec::new() });
         }
         if let Some(approved) = &approved {
             refuse_wider(&approved.plan, &draft.preview.plan)?;
@@ -46,7 +46,7 @@ impl Engine {
         }
         self.refuse_unreadable(order, &draft.preview.plan)?;
         let open = self.begin(order, &draft)?;
-        self.apply(order, draft, open, locked)
+        self.apply(order, draft, &open, locked)
     }
 
     /// Makes a preview and asks. Anything but yes and nothing happens.
@@ -56,7 +56,7 @@ impl Engine {
             self.refuse_unfinished()?;
             self.draft(order, false)?.preview
         };
-        self.admit(order, &preview)?;
+        Self::admit(order, &preview)?;
         if order.plan_id.as_ref().is_some_and(|id| *id != preview.plan_id) {
             return Err(EngineError::Stale { paths: Vec::new() });
         }
@@ -71,7 +71,7 @@ impl Engine {
     }
 
     /// Refuses what needs a decision or stands in the way.
-    fn admit(&self, order: &Order, preview: &Preview) -> Result<(), EngineError> {
+    fn admit(order: &Order, preview: &Preview) -> Result<(), EngineError> {
         if !preview.plan.undecided.is_empty() {
             return Err(EngineError::Undecided { preview: Box::new(preview.clone()) });
         }
@@ -100,9 +100,9 @@ impl Engine {
             return Ok(());
         };
         let latest = self.latest()?;
-        let first = self.walk(&latest, &Default::default(), false, None)?.snapshot;
+        let first = self.walk(&latest, &BTreeSet::new(), false, None)?.snapshot;
         self.parts.clock.sleep(Duration::from_secs(1));
-        let second = self.walk(&latest, &Default::default(), false, None)?.snapshot;
+        let second = self.walk(&latest, &BTreeSet::new(), false, None)?.snapshot;
         if first == second { Ok(()) } else { Err(EngineError::TurnOpen { session, turn }) }
     }
 
@@ -207,7 +207,7 @@ impl Engine {
         let notice = format!(
             "The workspace was rewound with rwd (operation {}): {} written or removed. Read files again before editing them.",
             operation.short(),
-            crate::engine::transaction::count(draft.preview.plan.touched()),
+            count(draft.preview.plan.touched()),
         );
         Some(ForkRequest { source: cut.session.clone(), boundary: cut.boundary, child: self.child_id(), notice: Some(notice) })
     }
@@ -223,7 +223,7 @@ impl Engine {
     }
 
     /// Steps 4 to 8.
-    fn apply(&self, order: &Order, draft: Draft, open: Open, locked: Locked) -> Result<Outcome, EngineError> {
+    fn apply(&self, order: &Order, draft: Draft, open: &Open, locked: Locked) -> Result<Outcome, EngineError> {
         let changes = &draft.preview.plan.changes;
         let temporaries = Temporaries(open.operation.id);
         for (n, change) in changes.iter().enumerate() {
@@ -233,12 +233,12 @@ impl Engine {
             match failed {
                 Some(Ok(())) => {}
                 None => {
-                    self.roll_back(&open, changes.get(..n).unwrap_or_default())?;
+                    self.roll_back(open, changes.get(..n).unwrap_or_default())?;
                     return Err(EngineError::Interrupted);
                 }
                 Some(Err(error)) => {
-                    let left = self.roll_back(&open, changes.get(..n).unwrap_or_default())?;
-                    return Err(failure(&open, error, left));
+                    let left = self.roll_back(open, changes.get(..n).unwrap_or_default())?;
+                    return Err(failure(open, error, left));
                 }
             }
         }
@@ -250,7 +250,7 @@ impl Engine {
     }
 
     /// Verifies, closes the files' half, forks.
-    fn finish(&self, order: &Order, draft: Draft, open: Open, locked: Locked) -> Result<Outcome, EngineError> {
+    fn finish(&self, order: &Order, draft: Draft, open: &Open, locked: Locked) -> Result<Outcome, EngineError> {
         let plan = draft.preview.plan;
         let overtaken = self.overtaken(&plan.changes)?;
         let partial = !plan.blocked.is_empty() || !overtaken.is_empty();

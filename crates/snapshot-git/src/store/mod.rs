@@ -1,52 +1,463 @@
 //! The private object store: packs of our own, readable by plain git, durable when we say so.
+//!
+//! Every object is found through the indexes of `objects/pack` and read by positioned reads; gix is asked only for
+//! what we never write ourselves, deltas in linked packs and loose objects.
 
-use std::{io::Read, path::Path};
+mod batch;
+mod blobs;
+mod idx;
+mod layout;
+mod ops;
+mod pack;
+mod writer;
+
+use std::{
+    collections::{HashMap, VecDeque},
+    fs,
+    io::{self, Read},
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError, RwLock,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
 
 use checkpoint_core::SnapshotError;
-use gix::{ObjectId, objs::Kind};
+use gix::{
+    ObjectId,
+    objs::{Find, Kind},
+};
+
+#[expect(unused_imports, reason = "for the capture")]
+pub(crate) use batch::{Batch, Worker};
+pub(crate) use idx::{Entry, Id, Idx};
+pub(crate) use layout::{TEMPORARY, temporary};
+pub(crate) use ops::{Ops, at, io_error};
+pub(crate) use pack::{EntryKind, EntryReader, HEADER, Pack, TRAILER, object_hasher, scan};
+pub(crate) use writer::{PackWriter, Sealed};
+
+/// Dry captures whose trees stay readable; the oldest is forgotten first.
+const OVERLAYS: usize = 8;
 
 /// One workspace's object database (design § 4): a bare git directory with packs only.
-#[derive(Debug)]
-pub(crate) struct Store {}
+///
+/// Shared between threads by reference. Another process's packs are seen after [`Store::refresh`], and by any read
+/// that would otherwise fail.
+pub(crate) struct Store {
+    dir: PathBuf,
+    pack_dir: PathBuf,
+    packs: RwLock<Option<Packs>>,
+    /// Pack files kept open.
+    open: Arc<AtomicUsize>,
+    overlay: RwLock<VecDeque<HashMap<Id, (Kind, Vec<u8>)>>>,
+    ops: Ops,
+    /// Set when a directory could not be synced: what is durable is not known any more.
+    poisoned: AtomicBool,
+    /// Set when this handle has checked every index.
+    checked: Mutex<bool>,
+    foreign: OnceLock<Arc<gix::odb::Store>>,
+}
+
+type Packs = Arc<Vec<Arc<Pack>>>;
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("dir", &self.dir).finish_non_exhaustive()
+    }
+}
+
+/// The id as the core has it.
+pub(crate) fn to_core(id: &ObjectId) -> checkpoint_core::ObjectId {
+    checkpoint_core::ObjectId::from_bytes(raw(id))
+}
+
+/// The id as gix has it.
+pub(crate) fn to_gix(id: &checkpoint_core::ObjectId) -> ObjectId {
+    ObjectId::Sha1(*id.as_bytes())
+}
+
+fn raw(id: &ObjectId) -> Id {
+    match id {
+        ObjectId::Sha1(bytes) => *bytes,
+        // A sha256 repository is never seeded (design § 4), so such an id names nothing here.
+        _ => [0xff; 20],
+    }
+}
+
+/// The id of an object. A detected half of a SHA-1 collision is an error, never an id.
+pub(crate) fn object_id(kind: Kind, body: &[u8]) -> Result<ObjectId, SnapshotError> {
+    gix::objs::compute_hash(gix::hash::Kind::Sha1, kind, body).map_err(|_| SnapshotError::Collision)
+}
 
 impl Store {
     /// Opens the store at `dir` (`…/workspaces/<id>/git`), creating it owner-only when it is not there.
-    pub(crate) fn open(_dir: &Path) -> Result<Self, SnapshotError> { todo!() }
-    /// Looks for packs that other processes added. Call once per capture.
-    pub(crate) fn refresh(&self) -> Result<(), SnapshotError> { todo!() }
+    ///
+    /// The first opening after a start of the machine checks every index and remakes those that a power loss tore.
+    pub(crate) fn open(dir: &Path) -> Result<Self, SnapshotError> {
+        let ops = Ops::default();
+        layout::ensure(dir, &ops)?;
+        let store = Self {
+            dir: dir.to_owned(),
+            pack_dir: layout::pack_dir(dir),
+            packs: RwLock::new(None),
+            open: Arc::default(),
+            overlay: RwLock::default(),
+            ops,
+            poisoned: AtomicBool::new(false),
+            checked: Mutex::new(false),
+            foreign: OnceLock::new(),
+        };
+        if !layout::is_of_this_boot(dir) {
+            store.check_indexes()?;
+            layout::stamp_boot(dir, &store.ops);
+        }
+        Ok(store)
+    }
+
+    /// The git directory.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Where the packs are.
+    pub(crate) fn pack_dir(&self) -> &Path {
+        &self.pack_dir
+    }
+
+    /// Does and counts this store's disk operations.
+    pub(crate) fn ops(&self) -> &Ops {
+        &self.ops
+    }
+
+    /// Syncs made through this handle, of files and directories: a fact that tests and benchmarks hold us to.
+    pub(crate) fn syncs(&self) -> u64 {
+        self.ops.syncs()
+    }
+
+    /// Looks for packs that other processes added or removed. Call once per capture, after taking the lock.
+    pub(crate) fn refresh(&self) -> Result<(), SnapshotError> {
+        self.load(false).map(drop)
+    }
+
+    /// The packs, read from disk at first use.
+    pub(crate) fn packs(&self) -> Result<Packs, SnapshotError> {
+        if let Some(packs) = &*self.packs.read().unwrap_or_else(PoisonError::into_inner) {
+            return Ok(Arc::clone(packs));
+        }
+        self.load(false)
+    }
+
+    /// Reads the list of packs again. `verify` also reads every index through and remakes the unsound.
+    fn load(&self, verify: bool) -> Result<Packs, SnapshotError> {
+        let mut held = self.packs.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known: HashMap<PathBuf, Arc<Pack>> = match &*held {
+            Some(packs) if !verify => packs.iter().map(|p| (p.path().to_owned(), Arc::clone(p))).collect(),
+            _ => HashMap::new(),
+        };
+        let mut packs = Vec::new();
+        for entry in fs::read_dir(&self.pack_dir).map_err(at(&self.pack_dir))? {
+            let path = entry.map_err(at(&self.pack_dir))?.path();
+            if path.extension().is_none_or(|e| e != "pack") || !is_pack_name(&path) {
+                continue;
+            }
+            if let Some(pack) = known.remove(&path) {
+                packs.push(pack);
+                continue;
+            }
+            match self.load_pack(&path, verify) {
+                Ok(Some(pack)) => packs.push(Arc::new(pack)),
+                Ok(None) => {}
+                // Somebody with the exclusive lock has removed it meanwhile.
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+                Err(e) => return Err(at(&path)(e)),
+            }
+        }
+        // Big packs answer most questions; those that nobody relies on come last.
+        packs.sort_by_key(|p| (p.is_damaged(), std::cmp::Reverse(p.idx().count())));
+        let packs = Arc::new(packs);
+        *held = Some(Arc::clone(&packs));
+        Ok(packs)
+    }
+
+    fn load_pack(&self, path: &Path, verify: bool) -> io::Result<Option<Pack>> {
+        let idx_path = path.with_extension("idx");
+        if let Ok(idx) = Idx::open(&idx_path)
+            && (!verify || (idx.is_sound().unwrap_or(false) && belongs(&idx, path)?))
+        {
+            return Pack::new(path.to_owned(), idx, false, &self.open).map(Some);
+        }
+        let mut scan = scan(path)?;
+        tracing::warn!(pack = %path.display(), whole = scan.whole, "remaking the index of a pack");
+        if scan.entries.is_empty() {
+            return Ok(None);
+        }
+        let bytes = idx::encode(&mut scan.entries, &scan.sum)?;
+        if scan.whole {
+            // On a read-only store the one in memory has to do.
+            drop(self.write_idx(&bytes).and_then(|new| self.ops.rename(&new, &idx_path)));
+        }
+        Pack::new(path.to_owned(), Idx::from_bytes(bytes)?, !scan.whole, &self.open).map(Some)
+    }
+
+    /// Writes an index under a temporary name. Not synced: it can be made again from its pack.
+    fn write_idx(&self, bytes: &[u8]) -> io::Result<PathBuf> {
+        let path = temporary(&self.pack_dir, ".idx");
+        let file = self.ops.create(&path)?;
+        self.ops.write_at(&file, bytes, 0).inspect_err(|_| drop(fs::remove_file(&path)))?;
+        Ok(path)
+    }
+
+    /// Reads every index through and remakes those that are torn, from their packs.
+    pub(crate) fn check_indexes(&self) -> Result<(), SnapshotError> {
+        self.load(true).map(drop)
+    }
+
+    /// Adds or replaces packs in this handle's list.
+    fn adopt(&self, new: Vec<Arc<Pack>>) {
+        let mut held = self.packs.write().unwrap_or_else(PoisonError::into_inner);
+        // Without a list there is nothing to keep up to date: the first use reads it from disk.
+        if let Some(packs) = &*held {
+            let mut all: Vec<_> = packs.iter().filter(|p| new.iter().all(|n| n.path() != p.path())).cloned().collect();
+            all.extend(new);
+            *held = Some(Arc::new(all));
+        }
+    }
+
     /// True when the object is in a pack of this store, or in the overlay of a dry capture. Does not refresh.
-    pub(crate) fn contains(&self, _id: &ObjectId) -> bool { todo!() }
+    pub(crate) fn contains(&self, id: &ObjectId) -> bool {
+        let id = raw(id);
+        self.is_stored(&id)
+            || self.overlay.read().unwrap_or_else(PoisonError::into_inner).iter().any(|o| o.contains_key(&id))
+    }
+
+    /// True when the object is in a pack of this store: what a capture that writes may rely on. Does not refresh.
+    pub(crate) fn contains_on_disk(&self, id: &ObjectId) -> bool {
+        self.is_stored(&raw(id))
+    }
+
+    fn is_stored(&self, id: &Id) -> bool {
+        let Ok(packs) = self.packs() else { return false };
+        packs.iter().filter(|p| !p.is_damaged()).any(|pack| match pack.find(id) {
+            Ok(Some((offset, _))) => offset >= HEADER && offset + TRAILER < pack.len(),
+            _ => false,
+        })
+    }
+
     /// A whole object, its kind checked. Trees and meta blobs; big blobs go through `stream`.
-    pub(crate) fn read(&self, _id: &ObjectId, _kind: Kind) -> Result<Vec<u8>, SnapshotError> { todo!() }
-    /// A blob, inflated while it is read, with its size.
-    pub(crate) fn stream(&self, _id: &ObjectId) -> Result<(u64, Box<dyn Read + Send + '_>), SnapshotError> { todo!() }
+    ///
+    /// The bytes have passed the checksum of their compressed form; only `verify` hashes them.
+    pub(crate) fn read(&self, id: &ObjectId, kind: Kind) -> Result<Vec<u8>, SnapshotError> {
+        if let Some((found, body)) = self.in_overlay(id) {
+            return if found == kind { Ok(body) } else { Err(damaged(id, "an object of another kind")) };
+        }
+        match self.with_entry(id, |reader| {
+            if reader.kind() == EntryKind::Whole(kind) {
+                reader.whole()
+            } else {
+                Err(invalid("an object of another kind"))
+            }
+        })? {
+            Found::Ours(body) => Ok(body),
+            Found::Foreign(found, body) if found == kind => Ok(body),
+            Found::Foreign(..) => Err(damaged(id, "an object of another kind")),
+        }
+    }
+
+    /// A blob, inflated while it is read, with its size. A damaged one fails while reading, with `InvalidData` or
+    /// `UnexpectedEof`, at the latest before its last bytes.
+    pub(crate) fn stream(&self, id: &ObjectId) -> Result<(u64, Box<dyn Read + Send + '_>), SnapshotError> {
+        if let Some((_, body)) = self.in_overlay(id) {
+            return Ok((body.len() as u64, Box::new(io::Cursor::new(body))));
+        }
+        match self.with_entry(id, |reader| {
+            if reader.kind() == EntryKind::Whole(Kind::Blob) { Ok(reader) } else { Err(invalid("not a blob")) }
+        })? {
+            Found::Ours(reader) => Ok((reader.size(), Box::new(reader))),
+            Found::Foreign(Kind::Blob, body) => Ok((body.len() as u64, Box::new(io::Cursor::new(body)))),
+            Found::Foreign(..) => Err(damaged(id, "not a blob")),
+        }
+    }
+
+    /// Kind and size of an object, from its entry's header.
+    pub(crate) fn header(&self, id: &ObjectId) -> Result<(Kind, u64), SnapshotError> {
+        if let Some((kind, body)) = self.in_overlay(id) {
+            return Ok((kind, body.len() as u64));
+        }
+        match self.with_entry(id, |reader| match reader.kind() {
+            EntryKind::Whole(kind) => Ok((kind, reader.size())),
+            EntryKind::Delta => Err(invalid("a delta")),
+        })? {
+            Found::Ours(header) => Ok(header),
+            Found::Foreign(kind, body) => Ok((kind, body.len() as u64)),
+        }
+    }
+
+    fn in_overlay(&self, id: &ObjectId) -> Option<(Kind, Vec<u8>)> {
+        let overlay = self.overlay.read().unwrap_or_else(PoisonError::into_inner);
+        overlay.iter().find_map(|o| o.get(&raw(id)).cloned())
+    }
+
+    /// Forgets the trees of dry captures.
+    pub(crate) fn clear_overlay(&self) {
+        self.overlay.write().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Gives `read` the entry of an object, in every pack that has it until one will do. What cannot be found is
+    /// looked for again after a refresh, and once in a handle's life after every index was checked.
+    pub(crate) fn with_entry<T>(
+        &self,
+        id: &ObjectId,
+        read: impl Fn(EntryReader) -> io::Result<T>,
+    ) -> Result<Found<T>, SnapshotError> {
+        let key = raw(id);
+        let mut packs = self.packs()?;
+        let mut stage = 0;
+        loop {
+            let mut trouble: Option<io::Error> = None;
+            let mut trouble_at = None;
+            for pack in packs.iter() {
+                let found = match pack.find(&key) {
+                    Ok(None) => continue,
+                    Ok(Some((offset, crc))) => pack.entry(offset, Some(crc)),
+                    Err(e) => Err(e),
+                };
+                let result = match found {
+                    Ok(entry) if entry.kind() == EntryKind::Delta => {
+                        if let Some((kind, body)) = self.foreign(id)? {
+                            return Ok(Found::Foreign(kind, body));
+                        }
+                        Err(invalid("a delta that cannot be resolved"))
+                    }
+                    Ok(entry) => read(entry),
+                    Err(e) => Err(e),
+                };
+                match result {
+                    Ok(value) => return Ok(Found::Ours(value)),
+                    Err(e) => {
+                        trouble = Some(e);
+                        trouble_at = Some(pack.path().to_owned());
+                    }
+                }
+            }
+            stage += 1;
+            packs = match stage {
+                1 => self.load(false)?,
+                2 if self.first_check() => self.load(true)?,
+                _ => {
+                    if self.is_loose(id)
+                        && let Some((kind, body)) = self.foreign(id)?
+                    {
+                        return Ok(Found::Foreign(kind, body));
+                    }
+                    return Err(match trouble {
+                        None => SnapshotError::Missing { id: to_core(id) },
+                        Some(e) if e.kind() == io::ErrorKind::NotFound => SnapshotError::Missing { id: to_core(id) },
+                        Some(e) if matches!(e.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) => {
+                            SnapshotError::Damaged { id: to_core(id), source: e.into() }
+                        }
+                        Some(source) => SnapshotError::Io { path: trouble_at.unwrap_or_default(), source },
+                    });
+                }
+            };
+        }
+    }
+
+    fn first_check(&self) -> bool {
+        !std::mem::replace(&mut *self.checked.lock().unwrap_or_else(PoisonError::into_inner), true)
+    }
+
+    fn is_loose(&self, id: &ObjectId) -> bool {
+        let hex = id.to_string();
+        self.dir.join("objects").join(&hex[..2]).join(&hex[2..]).exists()
+    }
+
+    /// What gix finds: deltas of linked packs, loose objects.
+    fn foreign(&self, id: &ObjectId) -> Result<Option<(Kind, Vec<u8>)>, SnapshotError> {
+        let objects = self.dir.join("objects");
+        let store = match self.foreign.get() {
+            Some(store) => store,
+            None => {
+                let options = gix::odb::store::init::Options {
+                    // The default of 32 slots fails at the 33rd pack.
+                    slots: gix::odb::store::init::Slots::Given(1024),
+                    ..Default::default()
+                };
+                let store =
+                    gix::odb::Store::at_opts(objects.clone(), gix::hash::Kind::Sha1, &mut std::iter::empty(), options)
+                        .map_err(at(&objects))?;
+                self.foreign.get_or_init(|| Arc::new(store))
+            }
+        };
+        let mut body = Vec::new();
+        let found = store.to_handle_arc().try_find(id, &mut body).map_err(|e| damaged(id, &e.to_string()))?;
+        Ok(found.map(|data| data.kind).map(|kind| (kind, body)))
+    }
+
     /// Starts collecting objects. `write == false`: blobs are dropped, trees and meta blobs go to an overlay in
-    /// memory that `contains` and `read` of this handle see from then on.
-    pub(crate) fn batch(&self, _write: bool) -> Batch<'_> { todo!() }
-    /// Syncs the pack directory: before every record that relies on an object this capture did not write itself.
-    pub(crate) fn sync_directory(&self) -> Result<(), SnapshotError> { todo!() }
+    /// memory that `contains` and `read` of this handle see when the batch is finished.
+    pub(crate) fn batch(&self, write: bool) -> Batch<'_> {
+        Batch::new(self, write)
+    }
+
+    fn add_overlay(&self, objects: HashMap<Id, (Kind, Vec<u8>)>) {
+        let mut overlay = self.overlay.write().unwrap_or_else(PoisonError::into_inner);
+        overlay.push_front(objects);
+        overlay.truncate(OVERLAYS);
+    }
+
+    /// Syncs the pack directory: before every record that relies on an object this capture did not write itself
+    /// (model F18). After a failure this handle writes nothing more: what is durable is not known.
+    pub(crate) fn sync_directory(&self) -> Result<(), SnapshotError> {
+        self.check_poison()?;
+        self.ops.sync_dir(&self.pack_dir).map_err(|e| {
+            self.poisoned.store(true, Ordering::SeqCst);
+            at(&self.pack_dir)(e)
+        })
+    }
+
+    fn check_poison(&self) -> Result<(), SnapshotError> {
+        if self.poisoned.load(Ordering::SeqCst) {
+            return Err(SnapshotError::Other {
+                what: "the store must be reopened",
+                source: "an earlier sync failed".into(),
+            });
+        }
+        Ok(())
+    }
 }
 
-/// Objects of one capture on their way into packs. Shared by its workers.
+/// What [`Store::with_entry`] came to.
 #[derive(Debug)]
-pub(crate) struct Batch<'s> { _store: &'s Store }
-
-impl<'s> Batch<'s> {
-    /// A pack of one worker. Nothing is written until its first object is added.
-    pub(crate) fn worker(&self) -> Worker<'_, 's> { todo!() }
-    /// Makes everything durable: each pack's data synced, indexes written, then the pack directory synced, exactly
-    /// once, also when nothing was added. Returns bytes added to the store. On an error nothing becomes visible.
-    pub(crate) fn finish(self) -> Result<u64, SnapshotError> { todo!() }
+pub(crate) enum Found<T> {
+    /// An entry of a pack, as `read` took it.
+    Ours(T),
+    /// An object that only gix can read.
+    Foreign(Kind, Vec<u8>),
 }
 
-/// Adds objects to one pack.
-#[derive(Debug)]
-pub(crate) struct Worker<'b, 's> { _batch: &'b Batch<'s> }
-
-impl Worker<'_, '_> {
-    /// Adds an object unless the store or another worker of the batch has it; true when it was added.
-    pub(crate) fn add(&mut self, _kind: Kind, _id: ObjectId, _body: &[u8]) -> Result<bool, SnapshotError> { todo!() }
-    /// Adds a big blob from a reader with bounded memory; hashes while it compresses and fails with
-    /// `ChangedWhileReading`, leaving nothing behind, when length or id differ from what was announced.
-    pub(crate) fn add_stream(&mut self, _id: ObjectId, _len: u64, _content: &mut dyn Read) -> Result<bool, SnapshotError> { todo!() }
+fn invalid(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
 }
+
+/// The error for an object whose bytes are not what they have to be.
+pub(crate) fn damaged(id: &ObjectId, how: &str) -> SnapshotError {
+    SnapshotError::Damaged { id: to_core(id), source: how.to_owned().into() }
+}
+
+fn is_pack_name(path: &Path) -> bool {
+    path.file_name().and_then(|n| n.to_str()).is_some_and(|n| n.starts_with("pack-"))
+}
+
+/// Is this the index of that pack? By the pack's trailer, or by its name where the trailer was damaged: the objects
+/// before it are still there, and each checks itself when it is read.
+fn belongs(idx: &Idx, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::FileExt;
+    let named = path.file_stem().and_then(|s| s.to_str()) == Some(&format!("pack-{}", ObjectId::Sha1(*idx.pack_sum())));
+    let file = fs::File::open(path)?;
+    let len = file.metadata()?.len();
+    let mut sum = [0; 20];
+    Ok(named || (len > TRAILER && file.read_exact_at(&mut sum, len - TRAILER).is_ok() && sum == *idx.pack_sum()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+//! The few durable file operations that this crate needs, in one place.
+//!
+//! Everything made here is owner-only from its first byte: files 0600, directories 0700.
+
+use std::{
+    ffi::OsString,
+    fs::{DirBuilder, File, OpenOptions, TryLockError},
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use checkpoint_core::LockMode;
+use rustix::fs::{AtFlags, CWD, RenameFlags, StatxFlags};
+
+/// Creates a directory and those above it that are missing. The new names are durable on return.
+pub(crate) fn create_dir(path: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Ok(()) => sync_dir(parent(path)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && path.parent().is_some_and(|up| up != path) => {
+            create_dir(parent(path))?;
+            match DirBuilder::new().mode(0o700).create(path) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+                _ => sync_dir(parent(path)),
+            }
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The directory that holds `path`.
+pub(crate) fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(up) if up.as_os_str().is_empty() => Path::new("."),
+        Some(up) => up,
+        None => path,
+    }
+}
+
+/// Makes the names in a directory durable.
+pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+/// Opens a file for reading and writing, creating it when it is missing.
+pub(crate) fn open_or_create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+/// Creates a file that must not be there.
+pub(crate) fn create_new(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// A name beside `path` that nobody else uses.
+pub(crate) fn temporary(path: &Path) -> io::Result<PathBuf> {
+    let mut random = [0; 8];
+    getrandom::fill(&mut random).map_err(io::Error::other)?;
+    let mut name = path.file_name().map_or_else(OsString::new, OsString::from);
+    name.push(format!(".{}.tmp", data_encoding::HEXLOWER.encode(&random)));
+    Ok(path.with_file_name(name))
+}
+
+/// Replaces the content of a file, or creates it: afterwards it has the old content or the new one, whatever happens,
+/// and the new one durably once this returns.
+pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let temporary = temporary(path)?;
+    let written = create_new(&temporary)
+        .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_data()))
+        .and_then(|()| std::fs::rename(&temporary, path));
+    if let Err(error) = written {
+        discard(&temporary);
+        return Err(error);
+    }
+    sync_dir(parent(path))
+}
+
+/// Gives a complete file its name unless that is taken; `false` when it is, and the file is gone then.
+pub(crate) fn publish(temporary: &Path, path: &Path) -> io::Result<bool> {
+    File::open(temporary)?.sync_all()?;
+    let renamed = match rustix::fs::renameat_with(CWD, temporary, CWD, path, RenameFlags::NOREPLACE) {
+        // Not every file system can rename without replacing; a second link cannot replace anything either.
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::NOTSUP) => {
+            std::fs::hard_link(temporary, path)
+        }
+        other => other.map_err(io::Error::from),
+    };
+    let published = match renamed {
+        Ok(()) => true,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
+        Err(error) => {
+            discard(temporary);
+            return Err(error);
+        }
+    };
+    discard(temporary);
+    sync_dir(parent(path))?;
+    Ok(published)
+}
+
+/// Removes a temporary of ours; one that cannot be removed is only litter.
+pub(crate) fn discard(temporary: &Path) {
+    if let Err(error) = std::fs::remove_file(temporary)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        tracing::debug!(path = %temporary.display(), %error, "a temporary stays behind");
+    }
+}
+
+/// Waits up to `wait` for an advisory lock on an open file; `false` when somebody else kept it. Closing releases it.
+pub(crate) fn lock(file: &File, mode: LockMode, wait: Duration) -> io::Result<bool> {
+    let begun = Instant::now();
+    let mut pause = Duration::from_millis(1);
+    loop {
+        let tried = match mode {
+            LockMode::Shared => file.try_lock_shared(),
+            LockMode::Exclusive => file.try_lock(),
+        };
+        match tried {
+            Ok(()) => return Ok(true),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) => {}
+        }
+        let left = wait.saturating_sub(begun.elapsed());
+        if left.is_zero() {
+            return Ok(false);
+        }
+        std::thread::sleep(pause.min(left));
+        pause = (pause * 2).min(Duration::from_millis(20));
+    }
+}
+
+/// True when `path` names the very file that is open.
+pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    match std::fs::symlink_metadata(path) {
+        Ok(named) => Ok(number(&file.metadata()?) == number(&named)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Device and inode.
+pub(crate) fn number(facts: &std::fs::Metadata) -> (u64, u64) {
+    (facts.dev(), facts.ino())
+}
+
+/// What tells one directory from another: device, inode, and birth time in nanoseconds where the system reports one.
+pub(crate) fn identity(path: &Path) -> io::Result<(u64, u64, Option<i64>)> {
+    let facts = std::fs::metadata(path)?;
+    let born = match rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::BTIME) {
+        Ok(facts) if facts.stx_mask & StatxFlags::BTIME.bits() != 0 => {
+            let time = facts.stx_btime;
+            time.tv_sec.checked_mul(1_000_000_000).and_then(|ns| ns.checked_add(i64::from(time.tv_nsec)))
+        }
+        _ => None,
+    };
+    Ok((facts.dev(), facts.ino(), born))
+}
+
+/// True for errors that say "may not be written".
+pub(crate) fn is_read_only(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+}
+
+/// True for errors that say "no room".
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
+}

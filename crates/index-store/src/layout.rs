@@ -1,0 +1,197 @@
+//! The data directory: where everything of a user's workspaces lies.
+//!
+//! ```text
+//! <data>/lock                          held while workspaces.json changes
+//! <data>/workspaces.json               the registry
+//! <data>/workspaces/<id>/git/          the object database
+//! <data>/workspaces/<id>/stat.cache    change-detection cache
+//! <data>/workspaces/<id>/index.sqlite  or index.jsonl
+//! <data>/workspaces/<id>/lock, epoch
+//! ```
+
+use std::{
+    ffi::OsString,
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use checkpoint_core::{IndexStore, WorkspaceId};
+
+use crate::{
+    durable,
+    epoch::Epoch,
+    error::DataError,
+    json::{JsonIndex, JsonOptions},
+    lock::WorkspaceLock,
+    sqlite::{Journal, SqliteIndex, SqliteOptions},
+};
+
+/// One user's data directory, the same for all surfaces. Owner-only from its first byte.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DataDir {
+    path: PathBuf,
+}
+
+impl DataDir {
+    /// The data directory at `path`, which need not exist.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// The one that applies: `explicit`, else `RWD_DATA_DIR`, else `$XDG_DATA_HOME/rwd`, else `~/.local/share/rwd`.
+    /// `None` when there is not even a home directory.
+    ///
+    /// `variable` looks up the environment. Empty values count as unset, and a relative `XDG_DATA_HOME` too.
+    pub fn locate(explicit: Option<&Path>, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<Self> {
+        let variable = |name| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        explicit
+            .map(Path::to_owned)
+            .or_else(|| variable("RWD_DATA_DIR"))
+            .or_else(|| variable("XDG_DATA_HOME").filter(|path| path.is_absolute()).map(|path| path.join("rwd")))
+            .or_else(|| variable("HOME").map(|home| home.join(".local/share/rwd")))
+            .map(Self::new)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The directory of one workspace.
+    pub fn workspace(&self, id: &WorkspaceId) -> WorkspaceDir {
+        WorkspaceDir { path: self.path.join("workspaces").join(id.to_string()) }
+    }
+
+    pub(crate) fn registry_file(&self) -> PathBuf {
+        self.path.join("workspaces.json")
+    }
+
+    pub(crate) fn lock_file(&self) -> PathBuf {
+        self.path.join("lock")
+    }
+
+    /// Creates the directory where it is missing.
+    pub(crate) fn create(&self) -> Result<(), DataError> {
+        durable::create_dir(&self.path).map_err(DataError::io(&self.path))
+    }
+}
+
+/// In what form a workspace keeps its index.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum IndexKind {
+    /// `index.sqlite`.
+    #[default]
+    Sqlite,
+    /// `index.jsonl`.
+    Json,
+}
+
+impl IndexKind {
+    /// The stable name, as `--index` takes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sqlite => "sqlite",
+            Self::Json => "json",
+        }
+    }
+
+    /// Reads a stable name.
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::Sqlite, Self::Json].into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+impl fmt::Display for IndexKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// How an index is opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct IndexOptions {
+    /// The form asked for; `None`: the existing one, else SQLite.
+    pub kind: Option<IndexKind>,
+    /// For SQLite: [`Journal::Delete`] where the data directory lies on a network file system or FUSE.
+    pub journal: Journal,
+}
+
+/// The directory of one workspace. Nothing in it is created before it is needed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WorkspaceDir {
+    path: PathBuf,
+}
+
+impl WorkspaceDir {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Creates it where it is missing, durably. Nothing else of this type does.
+    pub fn create(&self) -> Result<(), DataError> {
+        durable::create_dir(&self.path).map_err(DataError::io(&self.path))
+    }
+
+    /// The object database.
+    pub fn git(&self) -> PathBuf {
+        self.path.join("git")
+    }
+
+    /// The change-detection cache.
+    pub fn stat_cache(&self) -> PathBuf {
+        self.path.join("stat.cache")
+    }
+
+    /// The workspace's advisory lock.
+    pub fn lock(&self) -> WorkspaceLock {
+        WorkspaceLock::new(self.path.join("lock"))
+    }
+
+    /// The counter of removals.
+    pub fn epoch(&self) -> Epoch {
+        Epoch::new(self.path.join("epoch"))
+    }
+
+    /// The file of an index of this kind.
+    pub fn index_file(&self, kind: IndexKind) -> PathBuf {
+        self.path.join(match kind {
+            IndexKind::Sqlite => "index.sqlite",
+            IndexKind::Json => "index.jsonl",
+        })
+    }
+
+    /// The form in which the index exists. Both at once is damage: nobody can say which one is current.
+    pub fn index_kind(&self) -> Result<Option<IndexKind>, DataError> {
+        let exists = |kind| {
+            let file = self.index_file(kind);
+            file.try_exists().map_err(DataError::io(file))
+        };
+        match (exists(IndexKind::Sqlite)?, exists(IndexKind::Json)?) {
+            (false, false) => Ok(None),
+            (true, false) => Ok(Some(IndexKind::Sqlite)),
+            (false, true) => Ok(Some(IndexKind::Json)),
+            (true, true) => Err(DataError::Damaged {
+                path: self.path.clone(),
+                source: "it has both an index.sqlite and an index.jsonl".into(),
+            }),
+        }
+    }
+
+    /// Opens the index, and creates it first when there is none. Asking for another form than the existing one is
+    /// [`DataError::OtherIndex`].
+    pub fn open_index(&self, options: IndexOptions) -> Result<Box<dyn IndexStore>, DataError> {
+        let kind = match (self.index_kind()?, options.kind) {
+            (Some(existing), Some(asked)) if existing != asked => return Err(DataError::OtherIndex { existing, asked }),
+            (existing, asked) => existing.or(asked).unwrap_or_default(),
+        };
+        let file = self.index_file(kind);
+        Ok(match kind {
+            IndexKind::Sqlite => {
+                let options = SqliteOptions { journal: options.journal, ..SqliteOptions::default() };
+                Box::new(SqliteIndex::create(&file, options).map_err(DataError::Index)?)
+            }
+            IndexKind::Json => Box::new(JsonIndex::create(&file, JsonOptions::default()).map_err(DataError::Index)?),
+        })
+    }
+}

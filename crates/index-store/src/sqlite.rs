@@ -1,0 +1,372 @@
+//! The index in an SQLite database.
+
+use std::{
+    io, ops::{Bound, ControlFlow},
+    path::{Path, PathBuf},
+    sync::Mutex,
+    time::Duration,
+};
+
+use checkpoint_core::{Batch, IndexError, Revision};
+use rusqlite::{
+    Connection, ErrorCode, FileControl, OpenFlags, OptionalExtension, ToSql, TransactionBehavior, config::DbConfig,
+};
+
+use crate::{
+    apply::apply,
+    document::decode,
+    durable,
+    format::Format,
+    rows::{FORMAT, KeyRange, Rows, RowsMut, Table, Visit},
+    surface::index_store,
+};
+
+/// How SQLite makes a commit durable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Journal {
+    /// A write-ahead log that outlives the process: two syncs a commit in a new process, one in a resident one. Needs
+    /// memory shared between processes, so local file systems only.
+    #[default]
+    Wal,
+    /// A rollback journal: for network file systems and FUSE.
+    Delete,
+}
+
+/// How a [`SqliteIndex`] behaves.
+#[derive(Clone, Copy, Debug)]
+pub struct SqliteOptions {
+    /// How commits become durable.
+    pub journal: Journal,
+    /// How long to wait for another process before [`IndexError::Busy`].
+    pub busy: Duration,
+    /// Size in bytes above which `maintain` empties the write-ahead log.
+    pub log_above: u64,
+}
+
+impl Default for SqliteOptions {
+    fn default() -> Self {
+        Self { journal: Journal::Wal, busy: Duration::from_secs(10), log_above: 1 << 20 }
+    }
+}
+
+/// An index in an SQLite database. Several handles, in one process or many, may be used on one file.
+#[derive(Debug)]
+pub struct SqliteIndex {
+    path: PathBuf,
+    /// Device and inode: SQLite with a write-ahead log goes on with a file that has lost its name, into the void.
+    file: (u64, u64),
+    options: SqliteOptions,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    connection: Connection,
+    poisoned: bool,
+}
+
+impl SqliteIndex {
+    /// Opens an index that exists.
+    pub fn open(path: &Path, options: SqliteOptions) -> Result<Self, IndexError> {
+        let facts = path.metadata().map_err(io_error)?;
+        if facts.len() == 0 {
+            // To SQLite an empty file is an empty database; here it is an index that was lost.
+            return Err(damaged("index.sqlite is empty"));
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags).map_err(sql_error)?;
+        prepare(&connection, options).map_err(sql_error)?;
+        // Before anything is written: a newer format may mean something else by any of it.
+        format_of(&connection)?;
+        set_journal(&connection, options.journal)?;
+        let file = durable::number(&facts);
+        let index =
+            Self { path: path.to_owned(), file, options, state: Mutex::new(State { connection, poisoned: false }) };
+        index.check_name()?;
+        Ok(index)
+    }
+
+    /// Opens an index, and creates it first when there is none. Two processes may do so at once.
+    pub fn create(path: &Path, options: SqliteOptions) -> Result<Self, IndexError> {
+        if !path.try_exists().map_err(io_error)? {
+            for end in ["-wal", "-journal"] {
+                let mut log = path.as_os_str().to_owned();
+                log.push(end);
+                if Path::new(&log).try_exists().map_err(io_error)? {
+                    // SQLite would take it for the log of the new database.
+                    return Err(damaged("index.sqlite is gone but its log is there"));
+                }
+            }
+            let temporary = durable::temporary(path).map_err(io_error)?;
+            drop(durable::create_new(&temporary).map_err(io_error)?);
+            build(&temporary, options.journal)
+                .map_err(sql_error)
+                .and_then(|()| durable::publish(&temporary, path).map_err(io_error))
+                .inspect_err(|_| durable::discard(&temporary))?;
+        }
+        Self::open(path, options)
+    }
+
+    /// Fails when the file was removed or replaced since it was opened.
+    fn check_name(&self) -> Result<(), IndexError> {
+        // By name and never by opening it: closing any descriptor of the file would drop SQLite's locks.
+        match self.path.metadata() {
+            Ok(facts) if durable::number(&facts) == self.file => Ok(()),
+            Ok(_) => Err(IndexError::Storage { source: "index.sqlite was replaced; reopen it".into() }),
+            Err(error) => Err(io_error(error)),
+        }
+    }
+
+    fn read<T>(&self, query: impl FnOnce(&dyn Rows) -> Result<T, IndexError>) -> Result<T, IndexError> {
+        let mut state = self.state.lock().map_err(|_| IndexError::Poisoned)?;
+        if state.poisoned {
+            return Err(IndexError::Poisoned);
+        }
+        self.check_name()?;
+        // One transaction, so that a query of several statements sees one state.
+        let transaction = state.connection.transaction().map_err(sql_error)?;
+        let format = format_of(&transaction)?;
+        query(&SqlRows { connection: &transaction, format })
+    }
+
+    fn write(&self, batch: &Batch) -> Result<Revision, IndexError> {
+        let mut guard = self.state.lock().map_err(|_| IndexError::Poisoned)?;
+        let state = &mut *guard;
+        if state.poisoned {
+            return Err(IndexError::Poisoned);
+        }
+        let transaction =
+            state.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql_error)?;
+        self.check_name()?;
+        let format = format_of(&transaction)?;
+        let applied = apply(&mut SqlRows { connection: &transaction, format }, batch);
+        let (failed, unsure) = match applied {
+            Ok(revision) => match transaction.commit() {
+                Ok(()) => return Ok(revision),
+                // A commit that found no room or somebody else was rolled back as a whole; after any other failure,
+                // of a sync above all, nothing is known about what is on the disk.
+                Err(error) => match sql_error(error) {
+                    sure @ (IndexError::Busy | IndexError::NoSpace | IndexError::ReadOnly) => (sure, false),
+                    unsure => (unsure, true),
+                },
+            },
+            Err(error) => {
+                let storage = matches!(error, IndexError::Storage { .. });
+                (error, transaction.rollback().is_err() || storage)
+            }
+        };
+        // A commit that failed without rolling back, as when somebody else was reading, leaves its transaction open.
+        let stuck = !state.connection.is_autocommit() && state.connection.execute_batch("ROLLBACK").is_err();
+        state.poisoned = unsure || stuck;
+        Err(failed)
+    }
+
+    fn tend(&self) -> Result<(), IndexError> {
+        let mut guard = self.state.lock().map_err(|_| IndexError::Poisoned)?;
+        let state = &mut *guard;
+        if state.poisoned {
+            return Err(IndexError::Poisoned);
+        }
+        let mut log = self.path.as_os_str().to_owned();
+        log.push("-wal");
+        let length = std::fs::metadata(&log).map_or(0, |facts| facts.len());
+        if self.options.journal != Journal::Wal || length <= self.options.log_above {
+            return Ok(());
+        }
+        let tended = empty_log(&state.connection, self.options.busy);
+        if let Err(IndexError::Storage { .. }) = tended {
+            state.poisoned = true;
+        }
+        tended
+    }
+}
+
+/// Moves the log into the database and empties it, then writes a little: the first commit into an empty log costs one
+/// more sync, which the next capture shall not pay. Somebody else at work: not now.
+fn empty_log(connection: &Connection, busy: Duration) -> Result<(), IndexError> {
+    connection.busy_timeout(Duration::from_millis(50)).map_err(sql_error)?;
+    let emptied = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
+    connection.busy_timeout(busy).map_err(sql_error)?;
+    match emptied {
+        Ok(0) => {}
+        Ok(_) => return Ok(()),
+        Err(error) => {
+            return match sql_error(error) {
+                IndexError::Busy => Ok(()),
+                error => Err(error),
+            };
+        }
+    }
+    let touch = "INSERT INTO state(key, value) VALUES('tended', '1') \
+                 ON CONFLICT(key) DO UPDATE SET value = CAST(value + 1 AS TEXT)";
+    match connection.execute(touch, []).map_err(sql_error) {
+        Ok(_) | Err(IndexError::Busy) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Settings of a connection. Nothing of it is stored.
+fn prepare(connection: &Connection, options: SqliteOptions) -> rusqlite::Result<()> {
+    connection.busy_timeout(options.busy)?;
+    // In a rollback journal a commit is the removal of the journal, so that its name must be durable too.
+    let synchronous = match options.journal {
+        Journal::Wal => "FULL",
+        Journal::Delete => "EXTRA",
+    };
+    connection.pragma_update(None, "synchronous", synchronous)?;
+    connection.pragma_update(None, "trusted_schema", false)?;
+    if options.journal == Journal::Wal {
+        connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        let mut on = 1;
+        connection.file_control(Some("main"), FileControl::PersistWal(&mut on))?;
+    }
+    Ok(())
+}
+
+/// Sees to it that the database has the kind of journal that is asked for; usually it has.
+fn set_journal(connection: &Connection, journal: Journal) -> Result<(), IndexError> {
+    let wanted = match journal {
+        Journal::Wal => "wal",
+        Journal::Delete => "delete",
+    };
+    let current: String =
+        connection.query_row("PRAGMA journal_mode", [], |row| row.get(0)).map_err(sql_error)?;
+    if current == wanted {
+        return Ok(());
+    }
+    let sql = format!("PRAGMA journal_mode={wanted}");
+    let reached: String = connection.query_row(&sql, [], |row| row.get(0)).map_err(sql_error)?;
+    // Without shared memory SQLite stays with a rollback journal, which is no less safe.
+    if reached == wanted || journal == Journal::Wal { Ok(()) } else { Err(IndexError::Busy) }
+}
+
+/// Builds a new database under a name that nobody else knows, so nothing needs syncing before it is complete.
+fn build(path: &Path, journal: Journal) -> rusqlite::Result<()> {
+    let connection = Connection::open(path)?;
+    connection.pragma_update(None, "synchronous", "OFF")?;
+    let mut sql = String::from("BEGIN;");
+    for table in Table::ALL {
+        let name = table.name();
+        sql.push_str(&format!(
+            "CREATE TABLE {name}(key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
+        ));
+    }
+    sql.push_str(&format!("INSERT INTO state VALUES('{FORMAT}', '\"{}\"'); COMMIT;", Format::CURRENT));
+    connection.execute_batch(&sql)?;
+    if journal == Journal::Wal {
+        connection.query_row("PRAGMA journal_mode=wal", [], |_| Ok(()))?;
+    }
+    connection.close().map_err(|(_, error)| error)
+}
+
+/// The format of the database, if this version can use it.
+fn format_of(connection: &Connection) -> Result<Format, IndexError> {
+    let tables = "SELECT value FROM state WHERE key = ?1";
+    let found = connection.query_row(tables, [FORMAT], |row| row.get::<_, String>(0)).optional();
+    let found = match found {
+        Ok(found) => found,
+        // No such table: a database, but not ours.
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::Unknown) => {
+            return Err(IndexError::Damaged { what: "index.sqlite is no index".to_owned(), source: Box::new(error) });
+        }
+        Err(error) => return Err(sql_error(error)),
+    };
+    let document = found.ok_or_else(|| damaged("index.sqlite has no format"))?;
+    let text: String = decode(Format::CURRENT, Table::State, FORMAT, &document)?;
+    text.parse::<Format>()
+        .map_err(|source| IndexError::Damaged { what: "the format of index.sqlite".to_owned(), source: Box::new(source) })?
+        .check()
+}
+
+/// Rows of a transaction.
+struct SqlRows<'a> {
+    connection: &'a Connection,
+    format: Format,
+}
+
+impl Rows for SqlRows<'_> {
+    fn format(&self) -> Format {
+        self.format
+    }
+
+    fn get(&self, table: Table, key: &str) -> Result<Option<String>, IndexError> {
+        let sql = format!("SELECT value FROM {} WHERE key = ?1", table.name());
+        self.connection.query_row(&sql, [key], |row| row.get(0)).optional().map_err(sql_error)
+    }
+
+    fn scan(&self, table: Table, range: &KeyRange, visit: &mut Visit<'_>) -> Result<(), IndexError> {
+        let mut conditions = Vec::new();
+        let mut values: Vec<&dyn ToSql> = Vec::new();
+        for (bound, included, excluded) in [(&range.from, ">=", ">"), (&range.to, "<=", "<")] {
+            let (operator, value) = match bound {
+                Bound::Included(value) => (included, value),
+                Bound::Excluded(value) => (excluded, value),
+                Bound::Unbounded => continue,
+            };
+            values.push(value);
+            conditions.push(format!("key {operator} ?{}", values.len()));
+        }
+        let filter = if conditions.is_empty() { String::new() } else { format!("WHERE {}", conditions.join(" AND ")) };
+        let order = if range.backward { "DESC" } else { "ASC" };
+        let sql = format!("SELECT key, value FROM {} {filter} ORDER BY key {order}", table.name());
+        let mut statement = self.connection.prepare(&sql).map_err(sql_error)?;
+        let mut rows = statement.query(values.as_slice()).map_err(sql_error)?;
+        while let Some(row) = rows.next().map_err(sql_error)? {
+            let text = |column| row.get_ref(column)?.as_str().map_err(rusqlite::Error::from);
+            if visit(text(0).map_err(sql_error)?, text(1).map_err(sql_error)?)? == ControlFlow::Break(()) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl RowsMut for SqlRows<'_> {
+    fn put(&mut self, table: Table, key: &str, document: String) -> Result<(), IndexError> {
+        let sql = format!("INSERT OR REPLACE INTO {}(key, value) VALUES(?1, ?2)", table.name());
+        self.connection.execute(&sql, [key, &document]).map(drop).map_err(sql_error)
+    }
+
+    fn delete(&mut self, table: Table, key: &str) -> Result<(), IndexError> {
+        let sql = format!("DELETE FROM {} WHERE key = ?1", table.name());
+        self.connection.execute(&sql, [key]).map(drop).map_err(sql_error)
+    }
+}
+
+fn damaged(what: &str) -> IndexError {
+    IndexError::Damaged { what: what.to_owned(), source: "it cannot be used".into() }
+}
+
+fn io_error(error: io::Error) -> IndexError {
+    if durable::is_full(&error) {
+        IndexError::NoSpace
+    } else if durable::is_read_only(&error) {
+        IndexError::ReadOnly
+    } else {
+        IndexError::Storage { source: Box::new(error) }
+    }
+}
+
+/// What a caller can do about it: wait, make room, give up writing, repair.
+fn sql_error(error: rusqlite::Error) -> IndexError {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => IndexError::Busy,
+        Some(ErrorCode::DiskFull) => IndexError::NoSpace,
+        Some(ErrorCode::ReadOnly) if error.sqlite_error().is_some_and(|e| e.extended_code == MOVED) => {
+            IndexError::Storage { source: Box::new(error) }
+        }
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => IndexError::ReadOnly,
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+            IndexError::Damaged { what: "index.sqlite".to_owned(), source: Box::new(error) }
+        }
+        Some(_) => IndexError::Storage { source: Box::new(error) },
+        // A value that is no text.
+        None => IndexError::Damaged { what: "a row of index.sqlite".to_owned(), source: Box::new(error) },
+    }
+}
+
+/// `SQLITE_READONLY_DBMOVED`: the file was replaced or removed under an open connection.
+const MOVED: i32 = 8 | (4 << 8);
+
+index_store!(SqliteIndex, "sqlite");

@@ -1,0 +1,11 @@
+//! Integration tests of the indexes and the data directory.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod crash;
+mod data;
+mod formats;
+mod json;
+mod registry;
+mod scene;
+mod sqlite;
+mod suite;

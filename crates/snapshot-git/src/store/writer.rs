@@ -1,0 +1,272 @@
+//! Writing one pack: compressed as objects come, in memory while it is small, then streamed to a temporary file.
+
+use std::{
+    fs::File,
+    path::{Path, PathBuf},
+};
+
+use checkpoint_core::SnapshotError;
+use gix::objs::Kind;
+use zlib_rs::{Deflate, DeflateFlush, Status};
+
+use super::{
+    idx::{self, Entry, Id},
+    ops::{Ops, io_error},
+    pack::{HEADER, hash_range},
+};
+
+/// A pack smaller than this is never written before it is finished.
+const BUFFER: usize = 1 << 20;
+/// A pack that has reached this gets no further object: collecting garbage rewrites whole packs.
+const FULL: u64 = 256 << 20;
+/// How much of a big object decides whether compressing it pays.
+pub(crate) const PROBE: usize = 64 << 10;
+const PIECE: usize = 64 << 10;
+
+/// How hard an object is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Level {
+    /// Stored in zlib's frame.
+    Store,
+    /// Fastest.
+    Fast,
+}
+
+impl Level {
+    /// Whether compressing an object that begins with `start` pays. Only worth asking for big ones.
+    pub(crate) fn probe(start: &[u8]) -> Self {
+        let start = &start[..start.len().min(PROBE)];
+        let mut out = vec![0; zlib_rs::compress_bound(start.len())];
+        let (packed, _) = zlib_rs::compress_slice(&mut out, start, zlib_rs::DeflateConfig::new(1));
+        if packed.len() * 20 > start.len() * 19 { Self::Store } else { Self::Fast }
+    }
+}
+
+/// A pack on its way.
+pub(crate) struct PackWriter {
+    path: PathBuf,
+    file: Option<File>,
+    flushed: u64,
+    buffer: Vec<u8>,
+    entries: Vec<Entry>,
+    fast: Option<Deflate>,
+    store: Option<Deflate>,
+}
+
+impl std::fmt::Debug for PackWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PackWriter")
+            .field("path", &self.path)
+            .field("objects", &self.entries.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// An entry that is being written.
+#[derive(Debug)]
+pub(crate) struct Open {
+    start: u64,
+    level: Level,
+    crc: crc32fast::Hasher,
+}
+
+/// A pack whose data is complete and synced under its temporary name, and its index.
+#[derive(Debug)]
+pub(crate) struct Sealed {
+    pub(crate) temporary: PathBuf,
+    pub(crate) sum: Id,
+    pub(crate) idx: Vec<u8>,
+    pub(crate) len: u64,
+    pub(crate) entries: Vec<Entry>,
+}
+
+impl PackWriter {
+    /// A pack that goes to `path`, a temporary name, when it outgrows its buffer or is sealed.
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            file: None,
+            flushed: 0,
+            buffer: b"PACK\0\0\0\x02\0\0\0\0".to_vec(),
+            entries: Vec::new(),
+            fast: None,
+            store: None,
+        }
+    }
+
+    /// The temporary name.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// True when it holds nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// True while no byte of it is on disk.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        self.file.is_none()
+    }
+
+    /// Bytes so far.
+    pub(crate) fn len(&self) -> u64 {
+        self.flushed + self.buffer.len() as u64
+    }
+
+    /// True when further objects shall go to another pack.
+    pub(crate) fn is_full(&self) -> bool {
+        self.len() >= FULL
+    }
+
+    /// Starts an entry. Nothing else may be written before it is ended or abandoned.
+    pub(crate) fn begin(&mut self, kind: Kind, size: u64, level: Level) -> Open {
+        let start = self.len();
+        let kind = match kind {
+            Kind::Commit => 1u8,
+            Kind::Tree => 2,
+            Kind::Blob => 3,
+            Kind::Tag => 4,
+        };
+        // Kind and the low four bits of the size first, then seven bits a byte.
+        let at = self.buffer.len();
+        let mut byte = kind << 4 | (size & 15) as u8;
+        let mut rest = size >> 4;
+        while rest > 0 {
+            self.buffer.push(byte | 0x80);
+            byte = (rest & 0x7f) as u8;
+            rest >>= 7;
+        }
+        self.buffer.push(byte);
+        let mut crc = crc32fast::Hasher::new();
+        crc.update(&self.buffer[at..]);
+        match level {
+            Level::Store => self.store.get_or_insert_with(|| Deflate::new(0, true, 15)).reset(),
+            Level::Fast => self.fast.get_or_insert_with(|| Deflate::new(1, true, 15)).reset(),
+        }
+        Open { start, level, crc }
+    }
+
+    /// Compresses more of the object; `last` ends the stream.
+    pub(crate) fn feed(
+        &mut self,
+        ops: &Ops,
+        open: &mut Open,
+        mut bytes: &[u8],
+        last: bool,
+    ) -> Result<(), SnapshotError> {
+        let flush = if last { DeflateFlush::Finish } else { DeflateFlush::NoFlush };
+        loop {
+            if self.buffer.len() >= BUFFER {
+                self.flush(ops)?;
+            }
+            let deflate = match open.level {
+                Level::Store => self.store.as_mut(),
+                Level::Fast => self.fast.as_mut(),
+            };
+            let deflate = deflate.expect("begun");
+            let at = self.buffer.len();
+            let room = PIECE.min(zlib_rs::compress_bound(bytes.len()) + 64);
+            self.buffer.resize(at + room, 0);
+            let (taken, made) = (deflate.total_in(), deflate.total_out());
+            let status = deflate.compress(bytes, &mut self.buffer[at..], flush);
+            let taken = usize::try_from(deflate.total_in() - taken).expect("within the input");
+            let made = usize::try_from(deflate.total_out() - made).expect("within the output");
+            self.buffer.truncate(at + made);
+            open.crc.update(&self.buffer[at..]);
+            bytes = &bytes[taken..];
+            match status {
+                Ok(Status::StreamEnd) => return Ok(()),
+                Ok(_) if !last && bytes.is_empty() && made < room => return Ok(()),
+                Ok(_) if taken > 0 || made > 0 => {}
+                Ok(_) if !last && bytes.is_empty() => return Ok(()),
+                _ => {
+                    return Err(SnapshotError::Other {
+                        what: "compressing an object",
+                        source: "zlib made no progress".into(),
+                    });
+                }
+            }
+        }
+    }
+
+    /// Ends an entry: the pack has the object now. Returns the bytes it takes.
+    pub(crate) fn end(&mut self, open: Open, id: Id) -> u64 {
+        self.entries.push(Entry { id, offset: open.start, crc: open.crc.finalize() });
+        self.len() - open.start
+    }
+
+    /// Forgets an entry that was begun.
+    pub(crate) fn abandon(&mut self, open: &Open) {
+        match open.start.checked_sub(self.flushed) {
+            Some(at) => self.buffer.truncate(usize::try_from(at).expect("within the buffer")),
+            // What was flushed of it is overwritten, or cut off when the pack is sealed.
+            None => {
+                self.buffer.clear();
+                self.flushed = open.start;
+            }
+        }
+    }
+
+    /// Takes over an entry as it is stored elsewhere.
+    pub(crate) fn raw(&mut self, ops: &Ops, id: Id, crc: u32, bytes: &[u8], first: bool) -> Result<(), SnapshotError> {
+        if self.buffer.len() >= BUFFER {
+            self.flush(ops)?;
+        }
+        if first {
+            self.entries.push(Entry { id, offset: self.len(), crc });
+        }
+        self.buffer.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Takes over everything of another pack that is still in memory.
+    pub(crate) fn absorb(&mut self, ops: &Ops, other: Self) -> Result<(), SnapshotError> {
+        if self.buffer.len() >= BUFFER {
+            self.flush(ops)?;
+        }
+        let shift = self.len() - HEADER;
+        self.buffer.extend_from_slice(&other.buffer[12..]);
+        self.entries.extend(other.entries.iter().map(|e| Entry { offset: e.offset + shift, ..*e }));
+        Ok(())
+    }
+
+    fn flush(&mut self, ops: &Ops) -> Result<(), SnapshotError> {
+        let needed = self.buffer.len() as u64;
+        let file = match &self.file {
+            Some(file) => file,
+            None => self.file.insert(ops.create(&self.path).map_err(|e| io_error(&self.path, needed, e))?),
+        };
+        // The buffer is kept until it is written: after an error nothing is lost and the call may be repeated.
+        ops.write_at(file, &self.buffer, self.flushed).map_err(|e| io_error(&self.path, needed, e))?;
+        self.flushed += needed;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// Completes the pack under its temporary name and syncs its data.
+    pub(crate) fn seal(mut self, ops: &Ops) -> Result<Sealed, SnapshotError> {
+        let path = self.path.clone();
+        let fail = |e| io_error(&path, 0, e);
+        let count = u32::try_from(self.entries.len())
+            .map_err(|e| SnapshotError::Other { what: "counting objects", source: e.into() })?;
+        let sum = if self.is_in_memory() {
+            self.buffer[8..12].copy_from_slice(&count.to_be_bytes());
+            idx::sha1(&self.buffer).map_err(fail)?
+        } else {
+            self.flush(ops)?;
+            let file = self.file.as_ref().expect("not in memory");
+            ops.write_at(file, &count.to_be_bytes(), 8).map_err(fail)?;
+            // An abandoned entry may have left bytes behind the end.
+            file.set_len(self.flushed).map_err(fail)?;
+            // The count stands in the first block, so the hash can only be taken now, from the page cache.
+            hash_range(file, self.flushed).map_err(fail)?
+        };
+        self.buffer.extend_from_slice(&sum);
+        self.flush(ops)?;
+        let file = self.file.as_ref().expect("flushed");
+        ops.sync_data(file).map_err(fail)?;
+        let idx = idx::encode(&mut self.entries, &sum).map_err(fail)?;
+        Ok(Sealed { temporary: self.path, sum, idx, len: self.flushed, entries: self.entries })
+    }
+}

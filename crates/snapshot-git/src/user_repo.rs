@@ -1,0 +1,383 @@
+//! The user's repository, read only: where it is, which paths it tracks, what it has checked out, its ignore rules.
+//!
+//! Nothing here writes, and nothing runs a program: hooks, filters and monitors of the repository are never looked at.
+
+use std::{
+    env,
+    hash::{DefaultHasher, Hasher},
+    io::{self, Read, Seek, SeekFrom},
+    os::unix::{ffi::OsStrExt, fs::MetadataExt},
+    path::{Path, PathBuf},
+};
+
+use checkpoint_core::{BoxError, Head};
+use gix::config::{File as Config, Source, file::Metadata, file::init};
+
+/// Where the user's own git settings lie. Only `core.excludesFile` is read from them.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct UserConfig {
+    /// Configuration files, weaker first.
+    pub files: Vec<PathBuf>,
+    /// The excludes file where no setting names another.
+    pub default_excludes: Option<PathBuf>,
+    /// What `~` stands for.
+    pub home: Option<PathBuf>,
+}
+
+impl UserConfig {
+    /// No settings at all: for tests and other closed worlds.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// As git finds them: the system's file, then `$GIT_CONFIG_GLOBAL` or else `$XDG_CONFIG_HOME/git/config` and
+    /// `~/.gitconfig`.
+    #[must_use]
+    pub fn from_env() -> Self {
+        let var = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let home = var("HOME");
+        let xdg = var("XDG_CONFIG_HOME").or_else(|| home.as_ref().map(|h| h.join(".config")));
+        let no_system = env::var("GIT_CONFIG_NOSYSTEM").is_ok_and(|v| !matches!(v.as_str(), "" | "0" | "false" | "no" | "off"));
+        let mut files = Vec::new();
+        if !no_system {
+            files.push(var("GIT_CONFIG_SYSTEM").unwrap_or_else(|| "/etc/gitconfig".into()));
+        }
+        match env::var_os("GIT_CONFIG_GLOBAL") {
+            Some(file) => files.extend(Some(PathBuf::from(file)).filter(|f| !f.as_os_str().is_empty())),
+            None => {
+                files.extend(xdg.as_ref().map(|x| x.join("git/config")));
+                files.extend(home.as_ref().map(|h| h.join(".gitconfig")));
+            }
+        }
+        Self { files, default_excludes: xdg.map(|x| x.join("git/ignore")), home }
+    }
+
+    /// The excludes file that counts for this repository, or outside any.
+    pub(crate) fn excludes_file(&self, repo: Option<&UserRepo>, warnings: &mut Vec<String>) -> Option<PathBuf> {
+        let local = repo.map(UserRepo::config_files).unwrap_or_default();
+        for file in local.iter().rev().chain(self.files.iter().rev()) {
+            let Some(config) = self.read(file, repo, warnings) else { continue };
+            let Some(value) = config.path("core.excludesFile") else { continue };
+            if value.is_empty() {
+                return None;
+            }
+            let context = gix::config::path::interpolate::Context {
+                home_dir: self.home.as_deref(),
+                home_for_user: Some(gix::config::path::interpolate::home_for_user),
+                ..Default::default()
+            };
+            match value.interpolate(context) {
+                Ok(path) => return Some(repo.map_or_else(|| path.clone(), |r| r.top.join(&path))),
+                Err(error) => warnings.push(format!("core.excludesFile in {} does not count: {error:#}", file.display())),
+            }
+        }
+        self.default_excludes.clone()
+    }
+
+    /// Reads one configuration file with what it includes. Absent is silent; unreadable or malformed is a warning.
+    fn read(&self, file: &Path, repo: Option<&UserRepo>, warnings: &mut Vec<String>) -> Option<Config> {
+        let mut bytes = match std::fs::read(file) {
+            Ok(bytes) => bytes,
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return None,
+            Err(error) => {
+                warnings.push(format!("cannot read {}: {error}; its settings do not count", file.display()));
+                return None;
+            }
+        };
+        let branch = repo.and_then(|r| r.head_text().ok()).and_then(|head| {
+            let name = head.strip_prefix("ref: ")?.trim_end();
+            gix::refs::FullName::try_from(name).ok()
+        });
+        let includes = init::includes::Options {
+            max_depth: 10,
+            err_on_max_depth_exceeded: false,
+            err_on_missing_config_path: false,
+            interpolate: gix::config::path::interpolate::Context {
+                home_dir: self.home.as_deref(),
+                home_for_user: Some(gix::config::path::interpolate::home_for_user),
+                ..Default::default()
+            },
+            conditional: init::includes::conditional::Context {
+                git_dir: repo.map(|r| r.git_dir.as_path()),
+                branch_name: branch.as_ref().map(AsRef::as_ref),
+            },
+            ..init::includes::Options::no_follow()
+        };
+        let meta = Metadata { path: Some(file.to_owned()), ..Metadata::from(Source::User) };
+        let plain = bytes.clone();
+        let options = init::Options { includes, lossy: true, ignore_io_errors: true };
+        Config::from_bytes_owned(&mut bytes, meta.clone(), options)
+            // What a condition or an include makes unreadable must not hide the file's own settings.
+            .or_else(|_| Config::from_bytes_no_includes(&plain, meta, init::Options { lossy: true, ..Default::default() }))
+            .inspect_err(|error| warnings.push(format!("cannot read {}: {error:#}; its settings do not count", file.display())))
+            .ok()
+    }
+}
+
+/// What the repository's configuration decides for a capture.
+#[derive(Debug, Default)]
+pub(crate) struct Settings {
+    pub(crate) excludes_file: Option<PathBuf>,
+    pub(crate) ignore_case: bool,
+}
+
+/// The repository that the root lies in.
+#[derive(Clone, Debug)]
+pub(crate) struct UserRepo {
+    /// Top of the worktree.
+    pub(crate) top: PathBuf,
+    /// `.git`, or a linked worktree's own part of it.
+    pub(crate) git_dir: PathBuf,
+    /// The part that all worktrees share.
+    pub(crate) common_dir: PathBuf,
+    /// Path of the root from `top`, with a slash at the end; empty when they are the same.
+    pub(crate) above: Vec<u8>,
+}
+
+impl UserRepo {
+    /// Looks for a repository at `root`, which is canonical, and above.
+    pub(crate) fn discover(root: &Path) -> Option<Self> {
+        root.ancestors().find_map(|top| {
+            let git_dir = git_dir(&top.join(".git"))?;
+            let common_dir = match std::fs::read(git_dir.join("commondir")) {
+                Ok(text) => git_dir.join(path_of(text.trim_ascii_end())),
+                Err(_) => git_dir.clone(),
+            };
+            let mut above = root.strip_prefix(top).ok()?.as_os_str().as_bytes().to_vec();
+            if !above.is_empty() {
+                above.push(b'/');
+            }
+            Some(Self { top: top.to_owned(), git_dir, common_dir, above })
+        })
+    }
+
+    /// The directories from the worktree's top down to the one above the root, each with its path from the top.
+    pub(crate) fn directories_above(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut out = Vec::new();
+        let mut len = 0;
+        for part in self.above.split_inclusive(|&b| b == b'/') {
+            out.push((self.top.join(path_of(&self.above[..len])), self.above[..len].to_vec()));
+            len += part.len();
+        }
+        out
+    }
+
+    fn config_files(&self) -> Vec<PathBuf> {
+        vec![self.common_dir.join("config"), self.git_dir.join("config.worktree")]
+    }
+
+    /// Reads the settings that count; what cannot be read is named in `warnings`.
+    pub(crate) fn settings(&self, user: &UserConfig, warnings: &mut Vec<String>) -> Settings {
+        let mut quiet = Vec::new();
+        let own = user.read(&self.common_dir.join("config"), Some(self), &mut quiet);
+        let ignore_case = own.and_then(|c| c.boolean("core.ignoreCase").ok().flatten()).unwrap_or(false);
+        Settings { excludes_file: user.excludes_file(Some(self), warnings), ignore_case }
+    }
+
+    fn object_hash(&self) -> gix::hash::Kind {
+        let own = UserConfig::none().read(&self.common_dir.join("config"), Some(self), &mut Vec::new());
+        match own.and_then(|c| c.string("extensions.objectFormat")) {
+            Some(name) if name.eq_ignore_ascii_case(b"sha256") => gix::hash::Kind::Sha256,
+            _ => gix::hash::Kind::Sha1,
+        }
+    }
+
+    fn index_path(&self) -> PathBuf {
+        self.git_dir.join("index")
+    }
+
+    /// Reads the index as it is; a lock that is held does not matter. `None` when there is none yet.
+    pub(crate) fn read_index(&self) -> Result<Option<gix::index::File>, BoxError> {
+        let path = self.index_path();
+        // A truncated index is refused by length before anything interprets it.
+        match std::fs::symlink_metadata(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            other => drop(other?),
+        }
+        let index = gix::index::File::at(path, self.object_hash(), false, gix::index::decode::Options::default());
+        Ok(Some(index.map_err(|error| format!("{error:#}"))?))
+    }
+
+    /// Identifies the index file by stamps and trailing checksum; 0 when it changed after `young`.
+    pub(crate) fn index_digest(&self, young: i64) -> u64 {
+        let read = || -> io::Result<u64> {
+            let mut file = std::fs::File::open(self.index_path())?;
+            let meta = file.metadata()?;
+            let nanos = |secs: i64, nanos: i64| secs.saturating_mul(1_000_000_000).saturating_add(nanos);
+            let mtime = nanos(meta.mtime(), meta.mtime_nsec());
+            let ctime = nanos(meta.ctime(), meta.ctime_nsec());
+            let mut trailer = Vec::new();
+            file.seek(SeekFrom::Start(meta.len().saturating_sub(20)))?;
+            file.read_to_end(&mut trailer)?;
+            if mtime.max(ctime) >= young {
+                return Ok(0);
+            }
+            let mut hasher = DefaultHasher::new();
+            for number in [mtime.cast_unsigned(), ctime.cast_unsigned(), meta.len(), meta.ino(), meta.dev()] {
+                hasher.write_u64(number);
+            }
+            hasher.write(&trailer);
+            Ok(hasher.finish().max(2))
+        };
+        // No index: nothing is tracked, and that is as good an answer as any.
+        read().unwrap_or(1)
+    }
+
+    fn head_text(&self) -> io::Result<String> {
+        let path = self.git_dir.join("HEAD");
+        // HEAD may be a symbolic link to the branch, as very old versions made it.
+        if let Ok(target) = std::fs::read_link(&path) {
+            return Ok(format!("ref: {}", target.display()));
+        }
+        Ok(String::from_utf8_lossy(&std::fs::read(path)?).into_owned())
+    }
+
+    /// What is checked out, as far as it can be read.
+    pub(crate) fn head(&self) -> Head {
+        let text = self.head_text().unwrap_or_default();
+        let mut head = Head { in_progress: self.in_progress().map(str::to_owned), ..Head::default() };
+        match text.strip_prefix("ref: ") {
+            Some(name) => {
+                let name = name.trim_end();
+                // With reftable, HEAD is a stub that names no branch.
+                if name != "refs/heads/.invalid" {
+                    head.branch = Some(name.to_owned());
+                    head.commit = self.resolve(name, 5);
+                }
+            }
+            None => head.commit = is_hex(text.trim_end()).then(|| text.trim_end().to_owned()),
+        }
+        head
+    }
+
+    fn resolve(&self, name: &str, depth: u8) -> Option<String> {
+        // The name comes from a file: it may not lead out of the directory of refs.
+        if depth == 0 || !name.starts_with("refs/") || name.split('/').any(|part| part.is_empty() || part == "..") {
+            return None;
+        }
+        for dir in [&self.git_dir, &self.common_dir] {
+            if let Ok(text) = std::fs::read_to_string(dir.join(name)) {
+                let text = text.trim_end();
+                return match text.strip_prefix("ref: ") {
+                    Some(next) => self.resolve(next, depth - 1),
+                    None => is_hex(text).then(|| text.to_owned()),
+                };
+            }
+        }
+        let packed = std::fs::read_to_string(self.common_dir.join("packed-refs")).ok()?;
+        let (id, _) = packed.lines().filter_map(|line| line.split_once(' ')).find(|(_, given)| *given == name)?;
+        is_hex(id).then(|| id.to_owned())
+    }
+
+    fn in_progress(&self) -> Option<&'static str> {
+        [
+            ("rebase-merge", "rebase"),
+            ("rebase-apply/applying", "am"),
+            ("rebase-apply", "rebase"),
+            ("MERGE_HEAD", "merge"),
+            ("CHERRY_PICK_HEAD", "cherry-pick"),
+            ("REVERT_HEAD", "revert"),
+            ("BISECT_LOG", "bisect"),
+        ]
+        .iter()
+        .find(|(file, _)| self.git_dir.join(file).exists())
+        .map(|(_, what)| *what)
+    }
+}
+
+fn is_hex(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+fn path_of(bytes: &[u8]) -> &Path {
+    Path::new(std::ffi::OsStr::from_bytes(bytes))
+}
+
+/// The directory that a `.git` means: itself, or the one that a file names.
+fn git_dir(dot_git: &Path) -> Option<PathBuf> {
+    let meta = std::fs::metadata(dot_git).ok()?;
+    let dir = if meta.is_dir() {
+        dot_git.to_owned()
+    } else if meta.is_file() && meta.len() < 1 << 16 {
+        let text = std::fs::read(dot_git).ok()?;
+        let target = text.strip_prefix(b"gitdir: ")?.trim_ascii_end();
+        dot_git.parent()?.join(path_of(target))
+    } else {
+        return None;
+    };
+    std::fs::symlink_metadata(dir.join("HEAD")).is_ok().then_some(dir)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn repo(dir: &Path) -> UserRepo {
+        let git = dir.join(".git");
+        std::fs::create_dir_all(git.join("refs/heads")).unwrap();
+        std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+        UserRepo::discover(dir).unwrap()
+    }
+
+    #[test]
+    fn a_directory_that_is_merely_called_dot_git_is_no_repository() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap().join("a");
+        std::fs::create_dir_all(root.join(".git")).unwrap();
+        assert!(UserRepo::discover(&root).is_none_or(|r| r.top != root));
+        std::fs::write(root.join(".git/HEAD"), "").unwrap();
+        assert_eq!(UserRepo::discover(&root).unwrap().top, root);
+        std::fs::create_dir_all(root.join("x/y")).unwrap();
+        let sub = UserRepo::discover(&root.join("x/y")).unwrap();
+        assert_eq!((sub.top.as_path(), &sub.above[..]), (root.as_path(), &b"x/y/"[..]));
+        let prefixes: Vec<_> = sub.directories_above().into_iter().map(|(_, p)| p).collect();
+        assert_eq!(prefixes, [b"".to_vec(), b"x/".to_vec()]);
+    }
+
+    #[test]
+    fn head_is_read_from_loose_and_packed_refs() {
+        let dir = tempfile::tempdir().unwrap();
+        let repo = repo(dir.path());
+        let id = "0123456789012345678901234567890123456789";
+        assert_eq!(repo.head(), Head { branch: Some("refs/heads/main".into()), ..Head::default() });
+        std::fs::write(repo.git_dir.join("packed-refs"), format!("# pack-refs\n{id} refs/heads/main\n")).unwrap();
+        assert_eq!(repo.head().commit.as_deref(), Some(id));
+        let loose = id.replace('0', "f");
+        std::fs::write(repo.git_dir.join("refs/heads/main"), format!("{loose}\n")).unwrap();
+        assert_eq!(repo.head().commit, Some(loose));
+        std::fs::write(repo.git_dir.join("HEAD"), format!("{id}\n")).unwrap();
+        std::fs::write(repo.git_dir.join("MERGE_HEAD"), "").unwrap();
+        assert_eq!(repo.head(), Head { branch: None, commit: Some(id.into()), in_progress: Some("merge".into()) });
+        std::fs::write(repo.git_dir.join("HEAD"), "ref: ../../etc/passwd\n").unwrap();
+        assert_eq!(repo.head().commit, None);
+    }
+
+    #[test]
+    fn the_excludes_file_comes_from_the_strongest_setting() {
+        let dir = tempfile::tempdir().unwrap();
+        let repo = repo(dir.path());
+        let weak = dir.path().join("weak");
+        let strong = dir.path().join("strong");
+        let user = UserConfig {
+            files: vec![weak.clone(), strong.clone()],
+            default_excludes: Some("/default".into()),
+            home: Some("/home/me".into()),
+        };
+        let ask = |user: &UserConfig| {
+            let mut warnings = Vec::new();
+            (user.excludes_file(Some(&repo), &mut warnings), warnings.len())
+        };
+        assert_eq!(ask(&user), (Some("/default".into()), 0));
+        std::fs::write(&weak, "[core]\n\texcludesFile = ~/weak\n").unwrap();
+        assert_eq!(ask(&user), (Some("/home/me/weak".into()), 0));
+        std::fs::write(&strong, "[core\nbroken").unwrap();
+        assert_eq!(ask(&user), (Some("/home/me/weak".into()), 1)); // malformed: a warning, go on
+        let other = dir.path().join("other");
+        std::fs::write(&other, "[core]\n\texcludesFile = /from/include\n").unwrap();
+        std::fs::write(&strong, format!("[include]\n\tpath = {}\n", other.display())).unwrap();
+        assert_eq!(ask(&user), (Some("/from/include".into()), 0));
+        std::fs::write(repo.git_dir.join("config"), "[core]\n\texcludesFile = local\n").unwrap();
+        assert_eq!(ask(&user), (Some(dir.path().join("local")), 0));
+    }
+}

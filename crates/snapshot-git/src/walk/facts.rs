@@ -1,0 +1,147 @@
+//! What `stat` says, in the form that the cache keeps, and how far a file system's stamps can be trusted.
+
+use std::{
+    sync::Mutex,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use rustix::{
+    fd::{AsFd, BorrowedFd},
+    fs::{AtFlags, FileType, Stat},
+    io::Errno,
+    path::Arg,
+};
+
+use crate::cache::Stamp;
+
+/// Now, in nanoseconds since 1970: the clock that stamps are compared with.
+pub(crate) fn now() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| i64::try_from(d.as_nanos()).unwrap_or(i64::MAX))
+}
+
+/// What is at a path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Facts {
+    pub(crate) kind: FileType,
+    /// Permission bits.
+    pub(crate) mode: u16,
+    pub(crate) dev: u64,
+    pub(crate) stamp: Stamp,
+}
+
+impl Facts {
+    pub(crate) fn is_dir(&self) -> bool {
+        self.kind == FileType::Directory
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "masked to twelve bits")]
+#[cfg_attr(
+    target_os = "linux",
+    expect(clippy::unnecessary_cast, clippy::cast_possible_wrap, reason = "the fields' types differ between targets")
+)]
+impl From<&Stat> for Facts {
+    fn from(st: &Stat) -> Self {
+        let nanos = |secs: i64, nanos: i64| secs.saturating_mul(1_000_000_000).saturating_add(nanos);
+        Self {
+            kind: FileType::from_raw_mode(st.st_mode),
+            mode: (st.st_mode & 0o7777) as u16,
+            dev: st.st_dev as u64,
+            stamp: Stamp {
+                mtime: nanos(st.st_mtime as i64, st.st_mtime_nsec as i64),
+                ctime: nanos(st.st_ctime as i64, st.st_ctime_nsec as i64),
+                size: st.st_size.cast_unsigned(),
+                ino: st.st_ino as u64,
+            },
+        }
+    }
+}
+
+/// Looks at a name without following it.
+pub(crate) fn stat_at(dir: impl AsFd, name: impl Arg) -> Result<Facts, Errno> {
+    rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).map(|st| Facts::from(&st))
+}
+
+/// Looks at an open file.
+pub(crate) fn stat_fd(fd: impl AsFd) -> Result<Facts, Errno> {
+    rustix::fs::fstat(fd).map(|st| Facts::from(&st))
+}
+
+/// What a file system's stamps are worth (design § 4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Trust {
+    /// An ordinary local file system: inode numbers are stable, and names cannot change without the directory's
+    /// stamp.
+    pub(crate) local: bool,
+    /// A stamp this close to now may still hide a change, in nanoseconds.
+    pub(crate) window: i64,
+}
+
+/// The racy window of ordinary local file systems.
+pub(crate) const WINDOW: i64 = 20_000_000;
+/// The racy window of all others.
+const WIDE_WINDOW: i64 = 2_000_000_000;
+
+impl Trust {
+    /// `magic` as `statfs` reports it.
+    fn of(magic: u64) -> Self {
+        // ext2-4, XFS, Btrfs, tmpfs, F2FS, ZFS, overlayfs, bcachefs, JFS, ReiserFS, ramfs, eCryptfs
+        const LOCAL: [u64; 12] = [
+            0xef53,
+            0x5846_5342,
+            0x9123_683e,
+            0x0102_1994,
+            0xf2f5_2010,
+            0x2fc1_2fc1,
+            0x794c_7630,
+            0xca45_1a4e,
+            0x3153_464a,
+            0x5265_4973,
+            0x8584_58f6,
+            0xf15f,
+        ];
+        let local = LOCAL.contains(&magic);
+        Self { local, window: if local { WINDOW } else { WIDE_WINDOW } }
+    }
+
+    /// Are two stamps the same version of a file?
+    pub(crate) fn same(self, a: &Stamp, b: &Stamp) -> bool {
+        a.mtime == b.mtime && a.ctime == b.ctime && a.size == b.size && (a.ino == b.ino || !self.local)
+    }
+}
+
+/// Trust by device: a workspace has one or two.
+#[derive(Debug, Default)]
+pub(crate) struct Trusts(Mutex<Vec<(u64, Trust)>>);
+
+impl Trusts {
+    #[expect(clippy::cast_sign_loss, clippy::unnecessary_cast, reason = "the field's type differs between targets")]
+    #[expect(clippy::cast_possible_truncation, reason = "file system magics have 32 bits")]
+    pub(crate) fn of(&self, dev: u64, fd: BorrowedFd<'_>) -> Trust {
+        let mut known = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some((_, trust)) = known.iter().find(|(d, _)| *d == dev) {
+            return *trust;
+        }
+        let trust = Trust::of(rustix::fs::fstatfs(fd).map_or(0, |st| u64::from(st.f_type as u32)));
+        known.push((dev, trust));
+        trust
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_and_network_file_systems_have_a_wide_window_and_no_inode() {
+        for magic in [0x6969, 0xff53_4d42, 0x6573_5546, 0x0102_1997, 0] {
+            let trust = Trust::of(magic);
+            assert_eq!((trust.local, trust.window), (false, 2_000_000_000));
+            let a = Stamp { ino: 1, ..Stamp::default() };
+            assert!(trust.same(&a, &Stamp { ino: 2, ..a }));
+            assert!(!trust.same(&a, &Stamp { size: 1, ..a }));
+        }
+        let ext4 = Trust::of(0xef53);
+        assert!(ext4.local && !ext4.same(&Stamp { ino: 1, ..Stamp::default() }, &Stamp::default()));
+    }
+}

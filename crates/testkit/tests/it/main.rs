@@ -1,0 +1,9 @@
+//! The engine composed from the real crates, on real directories.
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests make and read files directly")]
+
+mod crash;
+mod history;
+mod machine;
+mod scan;
+mod transaction;
+mod world;

@@ -1,0 +1,320 @@
+//! A workspace with an engine over the real crates, and the means to break them.
+
+use std::fmt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use checkpoint_core::{
+    Approver, CapturePolicy, Clock, Decision, Engine, Held, IdSource, IndexStore, LockError, LockMode, Place, PointKind, Preview, RelPath,
+    Required, RestorePolicy, RestoreRequest, ReverseRequest, SaveRequest, Saved, SessionKey, SnapshotBackend, StoreLock, Timestamp, Turn,
+    WorkspaceId,
+};
+use workspace_fs::{Crash, RealWorkspace};
+
+/// Real time, but sleeping returns at once.
+#[derive(Debug, Default)]
+pub(crate) struct TestClock {
+    ahead: AtomicI64,
+}
+
+impl Clock for TestClock {
+    fn now(&self) -> Timestamp {
+        let real = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
+        Timestamp(i64::try_from(real).unwrap() + self.ahead.load(Ordering::Relaxed))
+    }
+    fn sleep(&self, time: Duration) {
+        self.ahead.fetch_add(i64::try_from(time.as_millis()).unwrap(), Ordering::Relaxed);
+    }
+    fn read_local(&self, _: &str) -> Option<Timestamp> {
+        None
+    }
+}
+
+/// Ids that differ from the first digit on.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl IdSource for Counter {
+    fn next(&self) -> [u8; 16] {
+        let n = self.0.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&n.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
+        bytes[8..].copy_from_slice(&n.to_be_bytes());
+        bytes
+    }
+}
+
+/// A lock within this process.
+#[derive(Debug, Default)]
+pub(crate) struct LocalLock(Arc<Mutex<i64>>);
+
+#[derive(Debug)]
+struct LocalHeld(Arc<Mutex<i64>>, LockMode);
+
+impl Held for LocalHeld {}
+
+impl Drop for LocalHeld {
+    fn drop(&mut self) {
+        let mut count = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match self.1 {
+            LockMode::Shared => *count -= 1,
+            LockMode::Exclusive => *count = 0,
+        }
+    }
+}
+
+impl StoreLock for LocalLock {
+    fn acquire(&self, mode: LockMode, _: Duration) -> Result<Box<dyn Held>, LockError> {
+        let mut count = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match mode {
+            LockMode::Shared if *count >= 0 => *count += 1,
+            LockMode::Exclusive if *count == 0 => *count = -1,
+            _ => return Err(LockError::Busy),
+        }
+        Ok(Box::new(LocalHeld(Arc::clone(&self.0), mode)))
+    }
+}
+
+type Action = Box<dyn FnOnce() + Send>;
+
+/// Runs an action at the n-th step of `workspace-fs`.
+#[derive(Default)]
+pub(crate) struct Trap {
+    at: AtomicU64,
+    seen: AtomicU64,
+    action: Mutex<Option<Action>>,
+}
+
+impl fmt::Debug for Trap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Trap")
+    }
+}
+
+impl Trap {
+    /// Sets the trap: `action` runs right before step `at`, counted from 1.
+    pub(crate) fn set(&self, at: u64, action: impl FnOnce() + Send + 'static) {
+        self.seen.store(0, Ordering::SeqCst);
+        self.at.store(at, Ordering::SeqCst);
+        *self.action.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(Box::new(action));
+    }
+    /// Counts steps only.
+    pub(crate) fn disarm(&self) {
+        self.set(u64::MAX, || {});
+    }
+    pub(crate) fn steps(&self) -> u64 {
+        self.seen.load(Ordering::SeqCst)
+    }
+}
+
+impl Crash for Trap {
+    fn point(&self, _: &'static str) {
+        let seen = self.seen.fetch_add(1, Ordering::SeqCst) + 1;
+        if seen == self.at.load(Ordering::SeqCst) {
+            let action = self.action.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+            if let Some(action) = action {
+                action();
+            }
+        }
+    }
+}
+
+/// Approves; runs an action first when there is one: an edit between preview and application.
+#[derive(Default)]
+pub(crate) struct Yes {
+    action: Mutex<Option<Action>>,
+}
+
+impl Yes {
+    pub(crate) fn after(&self, action: impl FnOnce() + Send + 'static) {
+        *self.action.lock().unwrap() = Some(Box::new(action));
+    }
+}
+
+impl fmt::Debug for Yes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Yes")
+    }
+}
+
+impl Approver for Yes {
+    fn decide(&self, _: &Preview) -> Decision {
+        let action = self.action.lock().unwrap().take();
+        if let Some(action) = action {
+            action();
+        }
+        Decision::Approved
+    }
+}
+
+/// Which index the engine is composed with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    Memory,
+    Json,
+    Sqlite,
+}
+
+/// A workspace under test.
+pub(crate) struct World {
+    dir: tempfile::TempDir,
+    kind: Kind,
+    memory: Arc<index_store::MemoryIndex>,
+    pub(crate) trap: Arc<Trap>,
+    pub(crate) approver: Arc<Yes>,
+    clock: Arc<TestClock>,
+    ids: Arc<Counter>,
+    lock: Arc<LocalLock>,
+    pub(crate) policy: CapturePolicy,
+    pub(crate) engine: Engine,
+}
+
+impl World {
+    /// A git repository is at the root when `git` is set.
+    pub(crate) fn new(kind: Kind, git: bool, policy: CapturePolicy) -> Self {
+        let base = ["/dev/shm", "/tmp"].iter().find(|p| Path::new(p).is_dir()).unwrap();
+        let dir = tempfile::Builder::new().prefix("rwd-world-").tempdir_in(base).unwrap();
+        let root = dir.path().join("ws");
+        std::fs::create_dir(&root).unwrap();
+        std::fs::create_dir(dir.path().join("outside")).unwrap();
+        std::fs::write(dir.path().join("outside/victim"), "outside").unwrap();
+        if git {
+            std::fs::create_dir_all(root.join(".git/objects")).unwrap();
+            std::fs::create_dir_all(root.join(".git/refs/heads")).unwrap();
+            std::fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+            std::fs::write(root.join(".git/config"), "[core]\n\trepositoryformatversion = 0\n\tbare = false\n").unwrap();
+        }
+        let memory = Arc::new(index_store::MemoryIndex::new());
+        let (trap, approver, clock) = (Arc::default(), Arc::default(), Arc::default());
+        let (ids, lock) = (Arc::default(), Arc::default());
+        let engine = compose(dir.path(), kind, &memory, &trap, &approver, &clock, &ids, &lock, &policy);
+        Self { dir, kind, memory, trap, approver, clock, ids, lock, policy, engine }
+    }
+
+    pub(crate) fn plain() -> Self {
+        Self::new(Kind::Memory, false, CapturePolicy::default())
+    }
+
+    /// A new process: nothing but what is stored survives.
+    pub(crate) fn reopen(&mut self) {
+        // A lock dies with its process.
+        self.lock = Arc::default();
+        self.engine = compose(
+            self.dir.path(),
+            self.kind,
+            &self.memory,
+            &self.trap,
+            &self.approver,
+            &self.clock,
+            &self.ids,
+            &self.lock,
+            &self.policy,
+        );
+    }
+
+    pub(crate) fn base(&self) -> &Path {
+        self.dir.path()
+    }
+    pub(crate) fn root(&self) -> PathBuf {
+        self.dir.path().join("ws")
+    }
+    pub(crate) fn at(&self, path: &str) -> PathBuf {
+        self.root().join(path)
+    }
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        let at = self.at(path);
+        std::fs::create_dir_all(at.parent().unwrap()).unwrap();
+        std::fs::write(at, text).unwrap();
+    }
+    pub(crate) fn read(&self, path: &str) -> String {
+        std::fs::read_to_string(self.at(path)).unwrap_or_else(|e| format!("<{:?}>", e.kind()))
+    }
+    pub(crate) fn remove(&self, path: &str) {
+        let at = self.at(path);
+        if at.symlink_metadata().unwrap().is_dir() { std::fs::remove_dir_all(at).unwrap() } else { std::fs::remove_file(at).unwrap() }
+    }
+    pub(crate) fn chmod(&self, path: &str, mode: u32) {
+        std::fs::set_permissions(self.at(path), std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    pub(crate) fn scan(&self) -> crate::scan::Scan {
+        crate::scan::scan(&self.root(), false)
+    }
+
+    pub(crate) fn save(&self) -> Saved {
+        self.engine.save(&SaveRequest::manual()).unwrap()
+    }
+    pub(crate) fn turn_start(&self, session: &str, turn: u32) -> Saved {
+        self.event(session, turn, PointKind::TurnStart)
+    }
+    pub(crate) fn turn_end(&self, session: &str, turn: u32) -> Saved {
+        self.event(session, turn, PointKind::TurnEnd)
+    }
+    pub(crate) fn event(&self, session: &str, turn: u32, kind: PointKind) -> Saved {
+        let request = SaveRequest { turn: Some(Turn(turn)), ..SaveRequest::of(SessionKey::parse(session).unwrap(), kind) };
+        self.engine.save(&request).unwrap()
+    }
+}
+
+/// A restore to `target` with the defaults.
+pub(crate) fn to(target: impl ToString) -> RestoreRequest {
+    RestoreRequest { target: target.to_string(), force: true, ..RestoreRequest::default() }
+}
+
+/// The same, exact.
+pub(crate) fn exactly(target: impl ToString) -> RestoreRequest {
+    RestoreRequest { policy: RestorePolicy { exact: true, ..RestorePolicy::default() }, ..to(target) }
+}
+
+pub(crate) fn undo() -> ReverseRequest {
+    ReverseRequest { force: true, ..ReverseRequest::default() }
+}
+
+pub(crate) fn path(text: &str) -> RelPath {
+    RelPath::new(text.as_bytes()).unwrap()
+}
+
+pub(crate) fn names(paths: &[RelPath]) -> Vec<String> {
+    paths.iter().map(RelPath::to_lossy).collect()
+}
+
+#[expect(clippy::too_many_arguments, reason = "one place, all parts of one test world")]
+fn compose(
+    base: &Path,
+    kind: Kind,
+    memory: &Arc<index_store::MemoryIndex>,
+    trap: &Arc<Trap>,
+    approver: &Arc<Yes>,
+    clock: &Arc<TestClock>,
+    ids: &Arc<Counter>,
+    lock: &Arc<LocalLock>,
+    policy: &CapturePolicy,
+) -> Engine {
+    let root = base.join("ws");
+    let store = base.join("store");
+    std::fs::create_dir_all(&store).unwrap();
+    let git_config = snapshot_git::GitConfigSources { global: Some(base.join("no-gitconfig")), ..Default::default() };
+    let options = snapshot_git::Options { git_config, ..snapshot_git::Options::default() };
+    let snapshots = snapshot_git::GitSnapshots::open(&root, &store.join("git"), &store.join("stat.cache"), options).unwrap();
+    let index: Arc<dyn IndexStore> = match kind {
+        Kind::Memory => Arc::clone(memory) as Arc<dyn IndexStore>,
+        Kind::Json => Arc::new(index_store::JsonIndex::open(&store.join("index.jsonl"), index_store::JsonOptions::default()).unwrap()),
+        Kind::Sqlite => Arc::new(index_store::SqliteIndex::open(&store.join("index.sqlite"), index_store::SqliteOptions::default()).unwrap()),
+    };
+    let options = workspace_fs::Options { crash: Arc::clone(trap) as Arc<dyn Crash>, ..workspace_fs::Options::default() };
+    let files = RealWorkspace::with_options(&root, options).unwrap();
+    Engine::builder(Required {
+        place: Place { workspace: WorkspaceId::from_bytes([7; 16]), incarnation: 0 },
+        snapshots: Arc::new(snapshots) as Arc<dyn SnapshotBackend>,
+        index,
+        files: Arc::new(files),
+        lock: Arc::clone(lock) as Arc<dyn StoreLock>,
+        clock: Arc::clone(clock) as Arc<dyn Clock>,
+        ids: Arc::clone(ids) as Arc<dyn IdSource>,
+    })
+    .approver(Arc::clone(approver) as Arc<dyn Approver>)
+    .capture_policy(policy.clone())
+    .build()
+}

@@ -1,0 +1,160 @@
+//! The new content of a path, made complete before it gets any name that counts.
+
+use std::{
+    fs::File,
+    io::{self, Read, Seek, Write},
+};
+
+use checkpoint_core::{FsError, Mode, ObjectId, PathState, SnapshotError};
+use durable_fs::Stat;
+use rustix::fs::fchmod;
+
+use crate::{metadata::Kept, place::mode_of, work::Work};
+
+const CHUNK: usize = 128 << 10;
+
+/// The kernel takes no longer text for a link.
+const LONGEST_LINK: u64 = 4096;
+
+impl Work<'_> {
+    /// Makes `state` under the draft's name: content checked against its id, owner, attributes and mode set, synced.
+    /// After an error there is no draft.
+    pub(crate) fn write_draft(
+        &self,
+        state: &PathState,
+        kept: Option<&Kept>,
+    ) -> Result<(), FsError> {
+        self.sweep_draft()?;
+        let made = self.make_draft(state, kept);
+        if made.is_err() {
+            // The first failure is what the caller needs. What stays is swept by `settle`.
+            drop(self.sweep_draft());
+        }
+        made
+    }
+
+    fn make_draft(&self, state: &PathState, kept: Option<&Kept>) -> Result<(), FsError> {
+        let draft = self.draft.as_slice();
+        let failed = |e| self.failed(e);
+        match state {
+            PathState::File { blob, mode } => return self.draft_file(blob, *mode, kept),
+            PathState::Link { blob } => {
+                let text = self.link_text(blob)?;
+                self.workspace.point("create a link");
+                self.dir.create_link(draft, &text).map_err(failed)?;
+            }
+            PathState::Fifo { .. } => {
+                self.workspace.point("create a FIFO");
+                self.dir.create_fifo(draft).map_err(failed)?;
+            }
+            PathState::Dir { .. } => {
+                self.workspace.point("create a directory");
+                self.dir.create_dir(draft).map_err(failed)?;
+            }
+            PathState::Absent | PathState::Opaque => {
+                return Err(self.failed(io::ErrorKind::InvalidInput.into()));
+            }
+        }
+        if let Some(kept) = kept {
+            self.keep_owner(draft, kept)?;
+        }
+        if let PathState::Fifo { mode } | PathState::Dir { mode } = state {
+            self.workspace.point("set the mode of a draft");
+            self.dir.chmod(draft, u32::from(mode.0)).map_err(failed)?;
+            self.has_mode(self.stat(draft)?, *mode)?;
+        }
+        Ok(())
+    }
+
+    fn draft_file(&self, blob: &ObjectId, mode: Mode, kept: Option<&Kept>) -> Result<(), FsError> {
+        let failed = |e| self.failed(e);
+        self.workspace.point("create a draft");
+        let mut file = self.dir.create_file(&self.draft).map_err(failed)?;
+        let len = self.copy(blob, &mut file)?;
+        file.rewind().map_err(failed)?;
+        // The store does not check what it reads. Damaged content must not take the place of sound content.
+        if self
+            .blobs
+            .hash_blob(len, &mut file)
+            .map_err(|e| self.content_failed(e))?
+            != *blob
+        {
+            let source = "its bytes do not have its id".into();
+            return Err(self.content_failed(SnapshotError::Damaged { id: *blob, source }));
+        }
+        if let Some(kept) = kept {
+            self.keep_owner(&self.draft, kept)?;
+            self.keep_attributes(&file, kept)?;
+        }
+        // Last: a change of owner clears the set-id bits, an ACL changes those of the group.
+        self.set_mode(&file, mode)?;
+        self.workspace.point("sync a draft");
+        file.sync_all().map_err(failed)
+    }
+
+    fn copy(&self, blob: &ObjectId, to: &mut File) -> Result<u64, FsError> {
+        let mut from = self
+            .blobs
+            .open_blob(blob)
+            .map_err(|e| self.content_failed(e))?;
+        let mut chunk = vec![0; CHUNK];
+        let mut len = 0;
+        loop {
+            let read = match from.read(&mut chunk) {
+                Ok(0) => return Ok(len),
+                Ok(read) => read,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                Err(e) => return Err(self.unreadable(e)),
+            };
+            self.workspace.point("write a draft");
+            let bytes = chunk.get(..read).unwrap_or_default();
+            to.write_all(bytes).map_err(|e| self.failed(e))?;
+            len += read as u64;
+        }
+    }
+
+    fn link_text(&self, blob: &ObjectId) -> Result<Vec<u8>, FsError> {
+        let mut text = Vec::new();
+        let from = self
+            .blobs
+            .open_blob(blob)
+            .map_err(|e| self.content_failed(e))?;
+        from.take(LONGEST_LINK)
+            .read_to_end(&mut text)
+            .map_err(|e| self.unreadable(e))?;
+        let id = self
+            .blobs
+            .hash_blob(text.len() as u64, &mut text.as_slice())
+            .map_err(|e| self.content_failed(e))?;
+        if id != *blob {
+            let source = "its bytes do not have its id, or are too many for a link".into();
+            return Err(self.content_failed(SnapshotError::Damaged { id: *blob, source }));
+        }
+        Ok(text)
+    }
+
+    fn unreadable(&self, e: io::Error) -> FsError {
+        self.content_failed(SnapshotError::Other {
+            what: "a blob cannot be read",
+            source: e.into(),
+        })
+    }
+
+    /// Gives an open file exactly these permission bits, or fails.
+    pub(crate) fn set_mode(&self, file: &File, mode: Mode) -> Result<(), FsError> {
+        self.workspace.point("set the mode of a file");
+        let raw = rustix::fs::Mode::from_raw_mode(mode.0.into());
+        fchmod(file, raw).map_err(|e| self.failed(e.into()))?;
+        self.has_mode(Stat::of(file).map(Some).map_err(|e| self.failed(e))?, mode)
+    }
+
+    /// The kernel drops bits it does not like without a word, as set-gid for a group one is not in.
+    pub(crate) fn has_mode(&self, found: Option<Stat>, mode: Mode) -> Result<(), FsError> {
+        match found {
+            Some(stat) if mode_of(&stat) == mode => Ok(()),
+            _ => Err(FsError::Metadata {
+                path: self.path.clone(),
+            }),
+        }
+    }
+}

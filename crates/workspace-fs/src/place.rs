@@ -1,0 +1,179 @@
+//! One path: the directory that holds it, open, and its name there.
+
+use std::{fs::File, io};
+
+use checkpoint_core::{BlobStore, FsError, Mode, PathState, RelPath, SnapshotError};
+use durable_fs::{Dir, Kind, Stat};
+use rustix::io::Errno;
+
+use crate::RealWorkspace;
+
+/// How often a file that keeps changing is read before that is reported.
+const READ_ATTEMPTS: usize = 5;
+
+/// Where a path is.
+pub(crate) struct Place<'a> {
+    pub(crate) workspace: &'a RealWorkspace,
+    pub(crate) path: &'a RelPath,
+    pub(crate) dir: Dir,
+    pub(crate) name: &'a [u8],
+}
+
+/// What a name holds, and the file it was when that was read.
+pub(crate) struct Seen {
+    pub(crate) state: PathState,
+    pub(crate) stat: Option<Stat>,
+}
+
+impl Seen {
+    const NOTHING: Self = Self {
+        state: PathState::Absent,
+        stat: None,
+    };
+}
+
+/// Permission bits as the core has them.
+pub(crate) fn mode_of(stat: &Stat) -> Mode {
+    Mode(u16::try_from(stat.mode & 0o7777).expect("twelve bits fit"))
+}
+
+impl Place<'_> {
+    pub(crate) fn failed(&self, source: io::Error) -> FsError {
+        let path = self.path.clone();
+        // All names are in one directory on one mount: only layers can come between them.
+        if source.kind() == io::ErrorKind::CrossesDevices {
+            FsError::Layer { path }
+        } else {
+            FsError::Io { path, source }
+        }
+    }
+
+    pub(crate) fn content_failed(&self, source: SnapshotError) -> FsError {
+        FsError::Blob {
+            path: self.path.clone(),
+            source: Box::new(source),
+        }
+    }
+
+    pub(crate) fn stat(&self, name: &[u8]) -> Result<Option<Stat>, FsError> {
+        self.dir.stat_at(name).map_err(|e| self.failed(e))
+    }
+
+    /// Reads what `name`, which is the path's own or a temporary's, holds.
+    pub(crate) fn observe(&self, name: &[u8], blobs: &dyn BlobStore) -> Result<Seen, FsError> {
+        for _ in 0..READ_ATTEMPTS {
+            let Some(stat) = self.stat(name)? else {
+                return Ok(Seen::NOTHING);
+            };
+            let mode = mode_of(&stat);
+            let state = match stat.kind {
+                Kind::File => match self.hash_file(name, blobs)? {
+                    Read::Done(seen) => return Ok(seen),
+                    Read::Denied => PathState::Opaque,
+                    Read::Again => continue,
+                },
+                Kind::Link => match self.dir.read_link(name) {
+                    Ok(text) => PathState::Link {
+                        blob: self.hash(&text, blobs)?,
+                    },
+                    // No longer a link, or no longer there.
+                    Err(e)
+                        if matches!(
+                            e.kind(),
+                            io::ErrorKind::InvalidInput | io::ErrorKind::NotFound
+                        ) =>
+                    {
+                        continue;
+                    }
+                    Err(e) => return Err(self.failed(e)),
+                },
+                Kind::Dir => PathState::Dir { mode },
+                Kind::Fifo => PathState::Fifo { mode },
+                Kind::Special => PathState::Opaque,
+            };
+            return Ok(Seen {
+                state,
+                stat: Some(stat),
+            });
+        }
+        Err(self.content_failed(SnapshotError::ChangedWhileReading))
+    }
+
+    fn hash(
+        &self,
+        bytes: &[u8],
+        blobs: &dyn BlobStore,
+    ) -> Result<checkpoint_core::ObjectId, FsError> {
+        blobs
+            .hash_blob(bytes.len() as u64, &mut &*bytes)
+            .map_err(|e| self.content_failed(e))
+    }
+
+    fn hash_file(&self, name: &[u8], blobs: &dyn BlobStore) -> Result<Read, FsError> {
+        let (mut file, stat) = match self.open_file(name)? {
+            Opened::File(file, stat) => (file, stat),
+            Opened::Other => return Ok(Read::Again),
+            Opened::Denied => return Ok(Read::Denied),
+        };
+        let blob = match blobs.hash_blob(stat.size, &mut file) {
+            Ok(blob) => blob,
+            Err(SnapshotError::ChangedWhileReading) => return Ok(Read::Again),
+            Err(e) => return Err(self.content_failed(e)),
+        };
+        // Bytes swapped for as many others while they were read: the stamps tell.
+        if !Stat::of(&file)
+            .map_err(|e| self.failed(e))?
+            .unchanged(&stat)
+        {
+            return Ok(Read::Again);
+        }
+        let state = PathState::File {
+            blob,
+            mode: mode_of(&stat),
+        };
+        Ok(Read::Done(Seen {
+            state,
+            stat: Some(stat),
+        }))
+    }
+
+    /// Opens a regular file for reading. Whatever else is there is not touched.
+    pub(crate) fn open_file(&self, name: &[u8]) -> Result<Opened, FsError> {
+        let file = match self.dir.open_file(name) {
+            Ok(file) => file,
+            Err(e) => {
+                return match Errno::from_io_error(&e) {
+                    Some(Errno::ACCESS | Errno::PERM) => Ok(Opened::Denied),
+                    // Gone or a link by now.
+                    Some(Errno::NOENT | Errno::LOOP) => Ok(Opened::Other),
+                    // A socket, or a device without a driver, cannot be opened at all.
+                    _ => match self.stat(name)? {
+                        Some(stat) if stat.kind == Kind::File => Err(self.failed(e)),
+                        _ => Ok(Opened::Other),
+                    },
+                };
+            }
+        };
+        let stat = Stat::of(&file).map_err(|e| self.failed(e))?;
+        Ok(if stat.kind == Kind::File {
+            Opened::File(file, stat)
+        } else {
+            Opened::Other
+        })
+    }
+}
+
+enum Read {
+    Done(Seen),
+    Denied,
+    Again,
+}
+
+/// Result of [`Place::open_file`].
+pub(crate) enum Opened {
+    File(File, Stat),
+    /// There is no regular file.
+    Other,
+    /// It may not be read.
+    Denied,
+}
