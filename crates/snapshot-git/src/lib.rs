@@ -1,5 +1,186 @@
 //! Workspace snapshots in a private git object store: walk, change-detection cache, packs.
+//!
+//! A capture reads the workspace in one parallel pass, hashes what its stamps do not vouch for, and leaves two trees
+//! in a store of its own: one that is what `git write-tree` would give, one for what a git tree cannot say. Nothing
+//! below the workspace or the user's `.git` is opened for writing, and no program is run.
+//!
+//! ```
+//! use std::{collections::BTreeSet, sync::Arc};
+//!
+//! use checkpoint_core::{CapturePolicy, CaptureRequest, NoProgress, PathState, RelPath, SnapshotBackend};
+//! use snapshot_git::{EpochFile, GitSnapshots, Options};
+//!
+//! let dir = tempfile::tempdir()?;
+//! let root = dir.path().join("work");
+//! std::fs::create_dir(&root)?;
+//! std::fs::write(root.join("a.txt"), "one")?;
+//! let epoch = Arc::new(EpochFile::new(dir.path().join("epoch")));
+//! let snapshots = GitSnapshots::open(&root, &dir.path().join("git"), &dir.path().join("stat.cache"), Options::new(epoch))?;
+//! let captured = snapshots.capture(&CaptureRequest {
+//!     base: None,
+//!     held: &BTreeSet::new(),
+//!     not_held: &BTreeSet::new(),
+//!     include: &BTreeSet::new(),
+//!     temporaries: &[],
+//!     policy: &CapturePolicy::default(),
+//!     write: true,
+//!     deadline: None,
+//!     progress: &NoProgress,
+//! })?;
+//! let state = snapshots.state(&captured.snapshot, &RelPath::new("a.txt")?)?;
+//! assert!(matches!(state, PathState::File { .. }));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![allow(dead_code, reason = "being built")]
 
+mod cache;
+mod capture;
+mod epoch;
 mod meta;
+mod read;
+mod rules;
 mod store;
+mod user_repo;
+mod walk;
+
+use std::{
+    io::Read,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use checkpoint_core::{
+    BlobStore, CaptureRequest, Captured, Change, GcReport, LiveObjects, ObjectId, PathState, Progress, RelPath, Skipped,
+    Snapshot, SnapshotBackend, SnapshotError, Usage, VerifyLevel,
+};
+
+pub use epoch::{Epoch, EpochFile};
+pub use user_repo::UserConfig;
+
+use store::Store;
+
+/// How a [`GitSnapshots`] works, beyond what each capture is asked for.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// rwd's data directory: left out, and listed as reserved, where it lies inside the root.
+    pub data_dir: Option<PathBuf>,
+    /// Further paths that are never captured, with all below them.
+    pub leave_out: Vec<RelPath>,
+    /// The user's own git settings.
+    pub config: UserConfig,
+    /// The store's epoch.
+    pub epoch: Arc<dyn Epoch>,
+    /// Workers of a walk, at least one.
+    pub threads: usize,
+}
+
+impl Options {
+    /// Two workers, the user's git settings from the environment, nothing left out.
+    #[must_use]
+    pub fn new(epoch: Arc<dyn Epoch>) -> Self {
+        Self { data_dir: None, leave_out: Vec::new(), config: UserConfig::from_env(), epoch, threads: 2 }
+    }
+}
+
+/// Snapshots of one workspace in one private store.
+#[derive(Debug)]
+pub struct GitSnapshots {
+    root: PathBuf,
+    store: Store,
+    cache: PathBuf,
+    options: Options,
+}
+
+impl GitSnapshots {
+    /// Binds the workspace at `root` to the store at `store_dir`, which is made when it is not there.
+    ///
+    /// `cache` is the change-detection cache, a file that may be lost at any time.
+    ///
+    /// # Errors
+    /// When the root is no directory or the store cannot be opened.
+    pub fn open(root: &Path, store_dir: &Path, cache: &Path, options: Options) -> Result<Self, SnapshotError> {
+        let root = root.canonicalize().map_err(|source| SnapshotError::Io { path: root.to_owned(), source })?;
+        Ok(Self { root, store: Store::open(store_dir)?, cache: cache.to_owned(), options })
+    }
+
+    /// The workspace's root, without links.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+}
+
+impl BlobStore for GitSnapshots {
+    fn open_blob(&self, id: &ObjectId) -> Result<Box<dyn Read + Send + '_>, SnapshotError> {
+        self.store.open_blob(id)
+    }
+
+    fn hash_blob(&self, len: u64, content: &mut dyn Read) -> Result<ObjectId, SnapshotError> {
+        Store::hash_blob(len, content)
+    }
+
+    fn put_blob(&self, len: u64, content: &mut dyn Read) -> Result<ObjectId, SnapshotError> {
+        self.store.put_blob(len, content)
+    }
+
+    fn has_blob(&self, id: &ObjectId) -> Result<bool, SnapshotError> {
+        self.store.has_blob(id)
+    }
+}
+
+impl SnapshotBackend for GitSnapshots {
+    fn name(&self) -> &'static str {
+        "git"
+    }
+
+    fn capture(&self, request: &CaptureRequest<'_>) -> Result<Captured, SnapshotError> {
+        capture::capture(self, request)
+    }
+
+    fn diff(
+        &self,
+        before: &Snapshot,
+        after: &Snapshot,
+        visit: &mut dyn FnMut(Change) -> ControlFlow<()>,
+    ) -> Result<(), SnapshotError> {
+        read::diff(&self.store, before, after, visit)
+    }
+
+    fn list(
+        &self,
+        snapshot: &Snapshot,
+        under: Option<&RelPath>,
+        visit: &mut dyn FnMut(RelPath, PathState) -> ControlFlow<()>,
+    ) -> Result<(), SnapshotError> {
+        read::list(&self.store, snapshot, under, visit)
+    }
+
+    fn state(&self, snapshot: &Snapshot, path: &RelPath) -> Result<PathState, SnapshotError> {
+        read::state(&self.store, snapshot, path)
+    }
+
+    fn skipped(&self, snapshot: &Snapshot) -> Result<Vec<Skipped>, SnapshotError> {
+        read::skipped(&self.store, snapshot)
+    }
+
+    fn ignored_at(&self, snapshot: &Snapshot, paths: &[RelPath]) -> Result<Vec<bool>, SnapshotError> {
+        rules::ignored_at(&self.store, snapshot, paths)
+    }
+
+    fn verify(&self, snapshot: &Snapshot, level: VerifyLevel) -> Result<(), SnapshotError> {
+        read::verify(&self.store, snapshot, level)
+    }
+
+    fn gc(&self, live: &LiveObjects, dry_run: bool, progress: &dyn Progress) -> Result<GcReport, SnapshotError> {
+        let bump = || {
+            let failed = |source: std::io::Error| SnapshotError::Other { what: "moving the store's epoch on", source: source.into() };
+            self.options.epoch.bump().map_err(failed)
+        };
+        read::gc(&self.store, live, dry_run, progress, &bump)
+    }
+
+    fn usage(&self) -> Result<Usage, SnapshotError> {
+        read::usage(&self.store)
+    }
+}

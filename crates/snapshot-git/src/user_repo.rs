@@ -11,7 +11,10 @@ use std::{
 };
 
 use checkpoint_core::{BoxError, Head};
-use gix::config::{File as Config, Source, file::Metadata, file::init};
+use gix::config::{
+    File as Config, Source,
+    file::{Metadata, includes, init},
+};
 
 /// Where the user's own git settings lie. Only `core.excludesFile` is read from them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -89,7 +92,7 @@ impl UserConfig {
             let name = head.strip_prefix("ref: ")?.trim_end();
             gix::refs::FullName::try_from(name).ok()
         });
-        let includes = init::includes::Options {
+        let includes = includes::Options {
             max_depth: 10,
             err_on_max_depth_exceeded: false,
             err_on_missing_config_path: false,
@@ -98,11 +101,11 @@ impl UserConfig {
                 home_for_user: Some(gix::config::path::interpolate::home_for_user),
                 ..Default::default()
             },
-            conditional: init::includes::conditional::Context {
+            conditional: includes::conditional::Context {
                 git_dir: repo.map(|r| r.git_dir.as_path()),
                 branch_name: branch.as_ref().map(AsRef::as_ref),
             },
-            ..init::includes::Options::no_follow()
+            ..includes::Options::no_follow()
         };
         let meta = Metadata { path: Some(file.to_owned()), ..Metadata::from(Source::User) };
         let plain = bytes.clone();

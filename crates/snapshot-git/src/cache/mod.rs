@@ -9,7 +9,7 @@ mod record;
 
 use std::{
     collections::HashMap,
-    fs::{File, OpenOptions},
+    fs::OpenOptions,
     hash::{DefaultHasher, Hasher},
     io::{Read, Seek, SeekFrom, Write},
     os::unix::fs::{MetadataExt, OpenOptionsExt},
@@ -35,6 +35,7 @@ pub(crate) struct Cache {
     index: HashMap<u64, usize>,
     /// Nothing but a rewrite makes the file usable again: another epoch, damage, or no file yet.
     rewrite: bool,
+    off: bool,
 }
 
 fn key(path: &[u8]) -> u64 {
@@ -60,7 +61,7 @@ pub(crate) fn frame(out: &mut Vec<u8>, body: &[u8]) {
 impl Cache {
     /// Reads the cache. Never fails: what cannot be read, or belongs to another epoch, is empty.
     pub(crate) fn load(path: &Path, epoch: u64) -> Self {
-        let mut cache = Self { path: path.to_owned(), epoch, data: Vec::new(), index: HashMap::new(), rewrite: true };
+        let mut cache = Self { path: path.to_owned(), epoch, data: Vec::new(), index: HashMap::new(), rewrite: true, off: false };
         let Ok(data) = std::fs::read(path) else { return cache };
         if data.get(..HEADER) != Some(&header(epoch)[..]) {
             return cache;
@@ -87,6 +88,11 @@ impl Cache {
         cache
     }
 
+    /// A cache that knows nothing and is never written.
+    pub(crate) fn unusable(path: &Path) -> Self {
+        Self { path: path.to_owned(), epoch: 0, data: Vec::new(), index: HashMap::new(), rewrite: true, off: true }
+    }
+
     /// The newest record of a directory.
     pub(crate) fn find(&self, path: &[u8]) -> Option<Record<'_>> {
         let offset = *self.index.get(&key(path))?;
@@ -100,7 +106,7 @@ impl Cache {
     /// `seen` are the directories that exist; the others are dropped by a rewrite. Another process that is writing
     /// wins: then nothing is written. Every error is ignored, for the same reason: the cache is only a hint.
     pub(crate) fn save(&self, records: &[u8], seen: &[&[u8]]) {
-        if records.is_empty() {
+        if records.is_empty() || self.off {
             return;
         }
         if let Err(error) = self.try_save(records, seen) {
@@ -163,7 +169,7 @@ const NOFOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
 /// Opens a cache for reading by [`Cache::load`]: only in tests, to look at its size.
 #[cfg(test)]
 fn size(path: &Path) -> u64 {
-    File::open(path).unwrap().metadata().unwrap().len()
+    std::fs::File::open(path).unwrap().metadata().unwrap().len()
 }
 
 #[cfg(test)]
@@ -254,7 +260,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("stat.cache");
         put(&path, 1, &[(b"a", 1)]);
-        let other = File::open(&path).unwrap();
+        let other = std::fs::File::open(&path).unwrap();
         other.lock().unwrap();
         put(&path, 1, &[(b"a", 2)]);
         drop(other);

@@ -233,7 +233,7 @@ pub(crate) fn encode(out: &mut Vec<u8>, path: &[u8], head: &Head, entries: &[Ent
 }
 
 fn put_id(out: &mut Vec<u8>, id: Option<ObjectId>) {
-    out.extend_from_slice(id.as_ref().map_or(&[0; 20], ObjectId::as_bytes));
+    out.extend_from_slice(&id.map_or([0; 20], |id| *id.as_bytes()));
 }
 
 /// Codes of skip reasons: part of the format, never reused.

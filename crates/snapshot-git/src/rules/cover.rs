@@ -9,9 +9,8 @@ use checkpoint_core::{CaptureRequest, ObjectId, RelPath, SnapshotError};
 use gix::objs::Kind;
 
 use crate::{
-    git_id,
     meta::{BLOB, DIR_PREFIX, DirMeta},
-    store::Store,
+    store::{Store, to_core, to_gix},
 };
 
 /// The request's sets of paths.
@@ -140,11 +139,11 @@ impl TreeEntry {
 
 /// Reads a tree of the store.
 pub(crate) fn tree_entries(store: &Store, id: &ObjectId) -> Result<Vec<TreeEntry>, SnapshotError> {
-    let body = store.read(&git_id(id), Kind::Tree)?;
+    let body = store.read(&to_gix(id), Kind::Tree)?;
     gix::objs::TreeRefIter::from_bytes(&body, gix::hash::Kind::Sha1)
         .map(|entry| {
             let entry = entry.map_err(|e| SnapshotError::Damaged { id: *id, source: e.to_string().into() })?;
-            Ok(TreeEntry { mode: entry.mode.value(), name: entry.filename.to_vec(), id: crate::core_id(entry.oid) })
+            Ok(TreeEntry { mode: entry.mode.value(), name: entry.filename.to_vec(), id: to_core(&entry.oid.to_owned()) })
         })
         .collect()
 }
@@ -152,7 +151,7 @@ pub(crate) fn tree_entries(store: &Store, id: &ObjectId) -> Result<Vec<TreeEntry
 /// Reads what the meta tree of a directory says of the directory itself.
 pub(crate) fn dir_meta(store: &Store, meta: &ObjectId) -> Result<DirMeta, SnapshotError> {
     match tree_entries(store, meta)?.into_iter().find(|e| e.name == BLOB) {
-        Some(entry) => DirMeta::decode(&store.read(&git_id(&entry.id), Kind::Blob)?),
+        Some(entry) => DirMeta::decode(&store.read(&to_gix(&entry.id), Kind::Blob)?),
         None => Ok(DirMeta::default()),
     }
 }

@@ -18,7 +18,7 @@ use gix::{
     glob::{Pattern, pattern::Case, wildmatch},
 };
 
-pub(crate) use cover::{BaseNames, Cover, has_below};
+pub(crate) use cover::{BaseNames, Cover};
 pub(crate) use glob::Globs;
 pub(crate) use sources::{Sources, file_key, ignored_at};
 pub(crate) use tracked::Tracked;

@@ -23,8 +23,7 @@ use gix::{glob::pattern::Case, objs::Kind};
 
 use super::{Blobs, Digest, GITIGNORE, Globs, Level, MAX_RULE_FILE, Patterns, RWDIGNORE, RuleFile, Rules, cover, digest};
 use crate::{
-    hash,
-    store::Store,
+    store::{Store, object_id, to_core, to_gix},
     user_repo::{UserConfig, UserRepo},
 };
 
@@ -163,14 +162,14 @@ fn build(stored: &BTreeMap<Vec<u8>, Vec<u8>>, bottom: Digest) -> (Rules, Arc<Lev
 
 fn kept_file(stored: &BTreeMap<Vec<u8>, Vec<u8>>, dir: &[u8], name: &[u8]) -> Option<Arc<RuleFile>> {
     let content = stored.get(&file_key(&[dir, name].concat()))?;
-    Some(RuleFile::read(hash(Kind::Blob, content).ok()?, content))
+    Some(RuleFile::read(to_core(&object_id(Kind::Blob, content).ok()?), content))
 }
 
 struct FromStore<'s>(&'s Store);
 
 impl Blobs for FromStore<'_> {
     fn rule_file(&self, id: &ObjectId) -> Vec<u8> {
-        self.0.read(&crate::git_id(id), Kind::Blob).unwrap_or_default()
+        self.0.read(&to_gix(id), Kind::Blob).unwrap_or_default()
     }
 }
 

@@ -28,6 +28,8 @@ const SHARDS: usize = 16;
 /// From this size on a look at the start decides whether an object is compressed.
 const WORTH_PROBING: usize = 128 << 10;
 const PIECE: usize = 256 << 10;
+/// Bytes that an entry takes more than its content when it is only framed, about.
+const FRAME: u64 = 16;
 
 /// Objects of one capture on their way into packs. Shared by its workers.
 ///
@@ -256,6 +258,14 @@ impl Worker<'_, '_> {
             writer.abandon(&open);
             batch.failed.store(true, Ordering::SeqCst);
             return Err(e);
+        }
+        // What fast compression made bigger is stored instead.
+        if level == Level::Fast && writer.len() - open.start() > body.len() as u64 + FRAME {
+            writer.abandon(&open);
+            open = writer.begin(kind, body.len() as u64, Level::Store);
+            writer
+                .feed(&batch.store.ops, &mut open, body, true)
+                .inspect_err(|_| batch.failed.store(true, Ordering::SeqCst))?;
         }
         let stored = writer.end(open, key);
         batch.bytes.fetch_add(stored, Ordering::Relaxed);

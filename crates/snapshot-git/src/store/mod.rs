@@ -28,13 +28,16 @@ use gix::{
     objs::{Find, Kind},
 };
 
+pub(crate) use batch::publish;
 #[expect(unused_imports, reason = "for the capture")]
 pub(crate) use batch::{Batch, Worker};
-pub(crate) use idx::{Entry, Id, Idx};
+use idx::Idx;
+pub(crate) use idx::{Entry, Id};
 pub(crate) use layout::{TEMPORARY, temporary};
 pub(crate) use ops::{Ops, at, io_error};
-pub(crate) use pack::{EntryKind, EntryReader, HEADER, Pack, TRAILER, object_hasher, scan};
-pub(crate) use writer::{PackWriter, Sealed};
+pub(crate) use pack::{EntryKind, Pack, TRAILER, object_hasher};
+use pack::{EntryReader, HEADER, scan};
+pub(crate) use writer::{Level, PackWriter};
 
 /// Dry captures whose trees stay readable; the oldest is forgotten first.
 const OVERLAYS: usize = 8;
@@ -372,7 +375,7 @@ impl Store {
     }
 
     /// What gix finds: deltas of linked packs, loose objects.
-    fn foreign(&self, id: &ObjectId) -> Result<Option<(Kind, Vec<u8>)>, SnapshotError> {
+    pub(crate) fn foreign(&self, id: &ObjectId) -> Result<Option<(Kind, Vec<u8>)>, SnapshotError> {
         let objects = self.dir.join("objects");
         let store = match self.foreign.get() {
             Some(store) => store,
@@ -460,4 +463,4 @@ fn belongs(idx: &Idx, path: &Path) -> io::Result<bool> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

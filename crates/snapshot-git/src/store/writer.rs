@@ -2,17 +2,18 @@
 
 use std::{
     fs::File,
+    io::{self, Read},
     path::{Path, PathBuf},
 };
 
 use checkpoint_core::SnapshotError;
-use gix::objs::Kind;
+use gix::{ObjectId, objs::Kind};
 use zlib_rs::{Deflate, DeflateFlush, Status};
 
 use super::{
     idx::{self, Entry, Id},
     ops::{Ops, io_error},
-    pack::{HEADER, hash_range},
+    pack::{HEADER, hash_range, object_hasher},
 };
 
 /// A pack smaller than this is never written before it is finished.
@@ -68,6 +69,13 @@ pub(crate) struct Open {
     start: u64,
     level: Level,
     crc: crc32fast::Hasher,
+}
+
+impl Open {
+    /// Where the entry begins.
+    pub(crate) fn start(&self) -> u64 {
+        self.start
+    }
 }
 
 /// A pack whose data is complete and synced under its temporary name, and its index.
@@ -218,6 +226,49 @@ impl PackWriter {
         }
         self.buffer.extend_from_slice(bytes);
         Ok(())
+    }
+
+    /// Stores an object from `content` if that has the given id and size; false, and nothing written, if not.
+    pub(crate) fn take_checked(
+        &mut self,
+        ops: &Ops,
+        kind: Kind,
+        id: ObjectId,
+        size: u64,
+        level: Level,
+        content: &mut dyn Read,
+    ) -> Result<bool, SnapshotError> {
+        let mut open = self.begin(kind, size, level);
+        let mut hasher = object_hasher(kind, size);
+        let mut piece = vec![0; PIECE];
+        let mut total = 0;
+        loop {
+            match content.read(&mut piece) {
+                Ok(0) => break,
+                Ok(n) => {
+                    total += n as u64;
+                    hasher.update(&piece[..n]);
+                    if let Err(e) = self.feed(ops, &mut open, &piece[..n], false) {
+                        self.abandon(&open);
+                        return Err(e);
+                    }
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => {
+                    self.abandon(&open);
+                    return Ok(false);
+                }
+            }
+        }
+        let same = total == size && hasher.try_finalize().is_ok_and(|found| found == id);
+        if same {
+            self.feed(ops, &mut open, &[], true)?;
+            let ObjectId::Sha1(id) = id else { return Ok(false) };
+            self.end(open, id);
+        } else {
+            self.abandon(&open);
+        }
+        Ok(same)
     }
 
     /// Takes over everything of another pack that is still in memory.

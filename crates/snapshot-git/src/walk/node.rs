@@ -12,7 +12,7 @@ use checkpoint_core::{ObjectId, SkipReason};
 use rustix::fd::OwnedFd;
 
 use crate::{
-    cache::{Entry, Record, Stamp},
+    cache::{Entry, EntryRef, Record, Stamp, What},
     rules::{BaseNames, Level},
 };
 
@@ -35,8 +35,8 @@ pub(crate) struct Node<'c> {
     pub(crate) wanted: bool,
     /// Something tracked lies below: remembered for the next capture.
     pub(crate) entry_flags: u8,
-    /// What the parent's record says of it: ids and mode.
-    pub(crate) recorded: Option<(Ids, u16)>,
+    /// What the parent's record says of it.
+    pub(crate) recorded: Option<EntryRef<'c>>,
     /// The rules above it.
     pub(crate) above: Arc<Level>,
     /// Itself, its children and its chunks of files that are not done.
@@ -119,12 +119,20 @@ impl<'c> Node<'c> {
         path
     }
 
+    /// Its ids as the parent's record has them.
+    pub(crate) fn recorded_ids(&self) -> Option<Ids> {
+        match self.recorded?.what {
+            What::Dir(tree, meta) => Some((tree, meta)),
+            _ => None,
+        }
+    }
+
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A directory below this one.
-    pub(crate) fn child(self: &Arc<Self>, name: CString, path: Vec<u8>, level: Arc<Level>, how: Child) -> Arc<Self> {
+    pub(crate) fn child(self: &Arc<Self>, name: CString, path: Vec<u8>, level: Arc<Level>, how: Child<'c>) -> Arc<Self> {
         Arc::new(Self {
             parent: Some(self.clone()),
             name,
@@ -147,10 +155,10 @@ impl<'c> Node<'c> {
 
 /// How a child is to be walked.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Child {
+pub(crate) struct Child<'c> {
     pub(crate) closed: Option<SkipReason>,
     pub(crate) included: bool,
     pub(crate) wanted: bool,
     pub(crate) flags: u8,
-    pub(crate) recorded: Option<(Ids, u16)>,
+    pub(crate) recorded: Option<EntryRef<'c>>,
 }

@@ -1,0 +1,22 @@
+//! Questions about stored snapshots, and care for the store that holds them. Nothing here looks at a workspace.
+
+mod diff;
+mod gc;
+mod list;
+mod node;
+mod usage;
+mod verify;
+
+#[allow(unused_imports, reason = "for the backend")]
+pub(crate) use self::{
+    diff::diff,
+    gc::gc,
+    list::{list, skipped, state},
+    usage::usage,
+    verify::verify,
+};
+#[expect(unused_imports, reason = "for the backend")]
+pub(crate) use node::root_meta;
+
+#[cfg(test)]
+mod tests;
