@@ -49,12 +49,21 @@ pub(crate) fn files() -> Result<BTreeSet<PathBuf>> {
     Ok(found)
 }
 
-/// `cargo metadata` of the workspace; with `deep`, of every dependency too.
-pub(crate) fn metadata(deep: bool) -> Result<Value> {
-    let mut args = vec!["metadata", "--format-version=1", "--offline"];
-    if !deep {
-        args.push("--no-deps");
-    }
+/// `cargo metadata` of the members.
+pub(crate) fn metadata() -> Result<Value> {
+    metadata_with(&["--no-deps"])
+}
+
+/// `cargo metadata` of every dependency that this machine builds; the others may not have been fetched.
+pub(crate) fn metadata_of_dependencies() -> Result<Value> {
+    let version = process::quiet("rustc", &["-vV"], &root())?;
+    let version = String::from_utf8_lossy(&version);
+    let host = version.lines().find_map(|line| line.strip_prefix("host: ")).ok_or("rustc names no host")?;
+    metadata_with(&["--filter-platform", host])
+}
+
+fn metadata_with(args: &[&str]) -> Result<Value> {
+    let args = [&["metadata", "--format-version=1", "--offline"], args].concat();
     Ok(serde_json::from_slice(&process::quiet(&cargo(), &args, &root())?)?)
 }
 

@@ -80,6 +80,8 @@ struct Planner<'a> {
     then: Coverage<'a>,
     /// Directories that the target did not have.
     new_dirs: BTreeSet<&'a RelPath>,
+    /// A file or link that becomes a directory: what lies below it is reached through a link only until then.
+    becoming_dir: Option<RelPath>,
     fate: Vec<Fate>,
     plan: Plan,
 }
@@ -90,6 +92,7 @@ impl<'a> Planner<'a> {
             now: Coverage::new(input.skipped_now),
             then: Coverage::new(input.skipped_then),
             new_dirs: input.changes.iter().filter(|c| c.before.is_dir() && c.after.is_absent()).map(|c| &c.path).collect(),
+            becoming_dir: None,
             fate: Vec::with_capacity(input.changes.len()),
             plan: Plan { uncovered: input.skipped_then.to_vec(), ..Plan::default() },
         }
@@ -167,7 +170,13 @@ impl<'a> Planner<'a> {
             return Fate::Left;
         }
         if let Err(error) = (input.check)(change) {
-            return self.block(path, error.reason(), None);
+            let until_then = self.becoming_dir.as_ref().is_some_and(|dir| path.is_below(dir));
+            if !(until_then && matches!(error, FsError::ThroughLink { .. })) {
+                return self.block(path, error.reason(), None);
+            }
+        }
+        if change.after.is_dir() && !change.before.is_absent() {
+            self.becoming_dir = Some(path.clone());
         }
         Fate::Write
     }
@@ -322,8 +331,32 @@ impl<'a> Planner<'a> {
             list.sort();
             list.dedup();
         }
-        self.plan.changes = clear.iter().rev().chain(&write).chain(remove.iter().rev()).map(|c| (*c).clone()).collect();
+        let (write, closing) = open_while_filling(&write);
+        self.plan.changes = clear.iter().rev().map(|c| (*c).clone()).chain(write).chain(closing).collect();
+        self.plan.changes.extend(remove.iter().rev().map(|c| (*c).clone()));
     }
+}
+
+/// A directory that its owner may not write gets its recorded mode only when everything in it is made: two changes of
+/// one path, the second after all writes.
+fn open_while_filling(write: &[&Change]) -> (Vec<Change>, Vec<Change>) {
+    let mut closing = Vec::new();
+    let mut first = Vec::with_capacity(write.len());
+    for (at, change) in write.iter().enumerate() {
+        let mut change = (*change).clone();
+        let filled = write.get(at + 1).is_some_and(|next| next.path.is_below(&change.path));
+        if let PathState::Dir { mode } = change.after
+            && filled
+            && mode.0 & 0o300 != 0o300
+        {
+            let open = PathState::Dir { mode: crate::Mode(mode.0 | 0o700) };
+            closing.push(Change { path: change.path.clone(), before: open, after: change.after });
+            change.after = open;
+        }
+        first.push(change);
+    }
+    closing.reverse();
+    (first, closing)
 }
 
 /// True when the caller named the path, or a directory above it, with `--overwrite`.

@@ -199,3 +199,32 @@ fn selection_is_literal() {
     let chosen: Vec<_> = select(changes, &[path("a[1].txt"), path("d/e")]).into_iter().map(|c| c.path.to_lossy()).collect();
     assert_eq!(chosen, ["a[1].txt", "d", "d/e"]);
 }
+
+/// A read-only directory can be filled by an ordinary user: its mode comes last, and first on the way back.
+#[test]
+fn a_read_only_directory_is_closed_after_it_is_filled() {
+    let closed = PathState::Dir { mode: Mode(0o555) };
+    let plan = Set::new(&[("d", NOTHING, closed), ("d/x", NOTHING, file(1)), ("e", NOTHING, closed)]).plan();
+    assert_eq!(order(&plan), ["d", "d/x", "e", "d"]);
+    assert_eq!(plan.changes[0].after, PathState::Dir { mode: Mode(0o755) });
+    assert_eq!(plan.changes[3].before, plan.changes[0].after);
+    assert_eq!(plan.changes[3].after, closed);
+}
+
+#[test]
+fn what_lies_below_a_link_that_becomes_a_directory_is_no_obstacle() {
+    let link = PathState::Link { blob: ObjectId::from_bytes([9; 20]) };
+    let set = Set::new(&[("d", link, DIR), ("d/x", NOTHING, file(1)), ("e/y", NOTHING, file(1))]);
+    let plan = plan(&PlanInput {
+        changes: set.changes.clone(),
+        skipped_now: &[],
+        skipped_then: &[],
+        files_now: 1,
+        attribution: &set.attribution,
+        evidence: set.evidence.as_ref(),
+        policy: &set.policy,
+        check: &|c| if c.path == path("d") { Ok(()) } else { Err(FsError::ThroughLink { path: c.path.clone() }) },
+    });
+    assert_eq!(order(&plan), ["d", "d/x"]);
+    assert_eq!(plan.blocked[0].path, path("e/y"));
+}

@@ -149,7 +149,7 @@ pub struct Point {
     pub under_intent: bool,
     /// For a turn-end captured late: paths that changed after the turn's end and are not its work.
     pub late: Vec<RelPath>,
-    /// For a guard: its operation.
+    /// For a guard: its operation. For a point made while an operation was unfinished: that one.
     pub operation: Option<OpId>,
     /// Paths that only a plan put into this snapshot, whatever the rules: they give no cover to later captures.
     pub sensitive: Vec<RelPath>,

@@ -376,4 +376,39 @@ mod tests {
         }
         assert_eq!(seen.join(&b'/'), long);
     }
+
+    /// The way taken where openat2 is missing keeps the same promises.
+    #[test]
+    fn component_by_component_no_link_is_followed_either() {
+        let scratch = tempfile::tempdir().expect("a temporary directory");
+        let root = Dir::open_root(scratch.path()).expect("a root");
+        root.create_dir(b"a").expect("a directory");
+        root.step(b"a", Mounts::Same)
+            .and_then(|a| a.create_dir(b"b").map_err(Descent::Io))
+            .expect("a directory");
+        root.create_link(b"link", b"a").expect("a link");
+        drop(root.create_file(b"file").expect("a file"));
+        assert!(root.step(b"a/b", Mounts::Same).is_ok());
+        for bad in ["link", "link/b", "file", "file/x"] {
+            assert!(
+                matches!(
+                    root.step(bad.as_bytes(), Mounts::Any),
+                    Err(Descent::NoDirectory)
+                ),
+                "{bad}"
+            );
+        }
+        assert!(matches!(
+            root.step(b"a/none", Mounts::Any),
+            Err(Descent::Missing)
+        ));
+        if Path::new("/proc/self").exists() {
+            let top = Dir::open_root(Path::new("/")).expect("a root");
+            assert!(matches!(
+                top.step(b"proc", Mounts::Same),
+                Err(Descent::OtherMount)
+            ));
+            assert!(top.step(b"proc", Mounts::Any).is_ok());
+        }
+    }
 }

@@ -11,7 +11,7 @@ use crate::{
 
 /// Writes a value.
 pub(crate) fn encode<T: Serialize>(value: &T) -> Result<String, IndexError> {
-    serde_json::to_string(value).map_err(unwritable)
+    serde_json::to_string(value).map_err(|source| unwritable(&source))
 }
 
 /// Reads a document. One that this version cannot understand is damaged, or of a newer format if the store is.
@@ -39,7 +39,9 @@ pub(crate) fn load<T: DeserializeOwned>(
     table: Table,
     key: &str,
 ) -> Result<Option<T>, IndexError> {
-    rows.get(table, key)?.map(|document| decode(rows.format(), table, key, &document)).transpose()
+    rows.get(table, key)?
+        .map(|document| decode(rows.format(), table, key, &document))
+        .transpose()
 }
 
 /// The document that replaces `old`: `new`, with what this version does not know of `old` kept.
@@ -56,8 +58,8 @@ pub(crate) fn replace<T: Serialize + DeserializeOwned>(
 ) -> Result<String, IndexError> {
     let known: T = decode(format, table, key, old)?;
     let stored: Value = decode(format, table, key, old)?;
-    let known = serde_json::to_value(known).map_err(unwritable)?;
-    let new = serde_json::to_value(new).map_err(unwritable)?;
+    let known = serde_json::to_value(known).map_err(|source| unwritable(&source))?;
+    let new = serde_json::to_value(new).map_err(|source| unwritable(&source))?;
     encode(&merge(stored, &known, new))
 }
 
@@ -77,8 +79,10 @@ pub(crate) fn merge(stored: Value, known: &Value, mut new: Value) -> Value {
     new
 }
 
-fn unwritable(source: serde_json::Error) -> IndexError {
-    IndexError::Misfit { why: format!("it cannot be written as JSON: {source}") }
+fn unwritable(source: &serde_json::Error) -> IndexError {
+    IndexError::Misfit {
+        why: format!("it cannot be written as JSON: {source}"),
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Everything made here is owner-only from its first byte: files 0600, directories 0700.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs::{DirBuilder, File, OpenOptions, TryLockError},
     io::{self, Write},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
@@ -19,7 +19,10 @@ pub(crate) fn create_dir(path: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(path) {
         Ok(()) => sync_dir(parent(path)),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound && path.parent().is_some_and(|up| up != path) => {
+        Err(error)
+            if error.kind() == io::ErrorKind::NotFound
+                && path.parent().is_some_and(|up| up != path) =>
+        {
             create_dir(parent(path))?;
             match DirBuilder::new().mode(0o700).create(path) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
@@ -46,12 +49,23 @@ pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
 
 /// Opens a file for reading and writing, creating it when it is missing.
 pub(crate) fn open_or_create(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
 }
 
 /// Creates a file that must not be there.
 pub(crate) fn create_new(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
 }
 
 /// A name beside `path` that nobody else uses.
@@ -80,7 +94,8 @@ pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 /// Gives a complete file its name unless that is taken; `false` when it is, and the file is gone then.
 pub(crate) fn publish(temporary: &Path, path: &Path) -> io::Result<bool> {
     File::open(temporary)?.sync_all()?;
-    let renamed = match rustix::fs::renameat_with(CWD, temporary, CWD, path, RenameFlags::NOREPLACE) {
+    let renamed = match rustix::fs::renameat_with(CWD, temporary, CWD, path, RenameFlags::NOREPLACE)
+    {
         // Not every file system can rename without replacing; a second link cannot replace anything either.
         Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::NOTSUP) => {
             std::fs::hard_link(temporary, path)
@@ -98,6 +113,44 @@ pub(crate) fn publish(temporary: &Path, path: &Path) -> io::Result<bool> {
     discard(temporary);
     sync_dir(parent(path))?;
     Ok(published)
+}
+
+/// Removes temporaries that crashed processes left in a directory: those last written before `before`, in
+/// milliseconds since 1970. Gives their number.
+pub(crate) fn sweep(dir: &Path, before: i64) -> io::Result<u64> {
+    let mut swept = 0;
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        let facts = entry.metadata()?;
+        if facts.is_file()
+            && is_temporary(&entry.file_name())
+            && facts.mtime() < before.div_euclid(1_000)
+        {
+            std::fs::remove_file(entry.path())?;
+            swept += 1;
+        }
+    }
+    Ok(swept)
+}
+
+/// `NAME.0123456789abcdef.tmp`, and what `SQLite` puts beside it.
+fn is_temporary(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    let Some(end) = name.windows(4).rposition(|part| part == b".tmp") else {
+        return false;
+    };
+    let tail = &name[end + 4..];
+    let sound = matches!(tail, b"" | b"-journal" | b"-wal" | b"-shm");
+    let digits = end.checked_sub(16).map(|start| &name[start..end]);
+    sound
+        && digits.is_some_and(|digits| {
+            digits
+                .iter()
+                .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(b))
+        })
+        && end
+            .checked_sub(17)
+            .is_some_and(|dot| name[dot] == b'.' && dot > 0)
 }
 
 /// Removes a temporary of ours; one that cannot be removed is only litter.
@@ -152,7 +205,9 @@ pub(crate) fn identity(path: &Path) -> io::Result<(u64, u64, Option<i64>)> {
     let born = match rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::BTIME) {
         Ok(facts) if facts.stx_mask & StatxFlags::BTIME.bits() != 0 => {
             let time = facts.stx_btime;
-            time.tv_sec.checked_mul(1_000_000_000).and_then(|ns| ns.checked_add(i64::from(time.tv_nsec)))
+            time.tv_sec
+                .checked_mul(1_000_000_000)
+                .and_then(|ns| ns.checked_add(i64::from(time.tv_nsec)))
         }
         _ => None,
     };
@@ -161,10 +216,50 @@ pub(crate) fn identity(path: &Path) -> io::Result<(u64, u64, Option<i64>)> {
 
 /// True for errors that say "may not be written".
 pub(crate) fn is_read_only(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+    matches!(
+        error.kind(),
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
+    )
 }
 
 /// True for errors that say "no room".
 pub(crate) fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_own_temporaries_are_swept_and_only_old_ones() {
+        let directory = tempfile::tempdir().unwrap();
+        let ours = temporary(&directory.path().join("index.sqlite")).unwrap();
+        let mut beside = ours.clone().into_os_string();
+        beside.push("-journal");
+        let others = [
+            "index.sqlite",
+            "index.jsonl.tmp",
+            "x.0011223344556677.tmpx",
+            ".0011223344556677.tmp",
+            "a.0011223344xx6677.tmp",
+        ];
+        for path in others
+            .iter()
+            .map(|name| directory.path().join(name))
+            .chain([ours, beside.into()])
+        {
+            drop(create_new(&path).unwrap());
+        }
+        assert_eq!(sweep(directory.path(), 0).unwrap(), 0);
+        assert_eq!(sweep(directory.path(), i64::MAX).unwrap(), 2);
+        assert!(
+            others
+                .iter()
+                .all(|name| directory.path().join(name).exists())
+        );
+    }
 }

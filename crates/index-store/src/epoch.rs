@@ -32,15 +32,26 @@ impl Epoch {
         let text = match std::fs::read_to_string(&self.path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
-            Err(error) => return Err(DataError::Io { path: self.path.clone(), source: error }),
+            Err(error) => {
+                return Err(DataError::Io {
+                    path: self.path.clone(),
+                    source: error,
+                });
+            }
         };
-        text.trim_end().parse().map_err(|source| DataError::Damaged { path: self.path.clone(), source: Box::new(source) })
+        text.trim_end()
+            .parse()
+            .map_err(|source| DataError::Damaged {
+                path: self.path.clone(),
+                source: Box::new(source),
+            })
     }
 
     /// Counts on, durably before it returns, and gives the new number. The caller holds the exclusive lock.
     pub fn bump(&self) -> Result<u64, DataError> {
         let next = self.read()? + 1;
-        durable::replace(&self.path, format!("{next}\n").as_bytes()).map_err(DataError::io(&self.path))?;
+        durable::replace(&self.path, format!("{next}\n").as_bytes())
+            .map_err(DataError::io(&self.path))?;
         Ok(next)
     }
 }

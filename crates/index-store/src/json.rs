@@ -31,7 +31,10 @@ pub struct JsonOptions {
 
 impl Default for JsonOptions {
     fn default() -> Self {
-        Self { busy: Duration::from_secs(10), compact_above: 1 << 20 }
+        Self {
+            busy: Duration::from_secs(10),
+            compact_above: 1 << 20,
+        }
     }
 }
 
@@ -85,13 +88,21 @@ impl JsonIndex {
     pub fn open(path: &Path, options: JsonOptions) -> Result<Self, IndexError> {
         let (log, locked) = Log::open_locked(path, LockMode::Shared, options.busy)?;
         drop(locked);
-        Ok(Self { path: path.to_owned(), options, state: Mutex::new(State { log, poisoned: false }) })
+        Ok(Self {
+            path: path.to_owned(),
+            options,
+            state: Mutex::new(State {
+                log,
+                poisoned: false,
+            }),
+        })
     }
 
     /// Opens an index, and creates it first when there is none. Two processes may do so at once.
     pub fn create(path: &Path, options: JsonOptions) -> Result<Self, IndexError> {
         if !path.try_exists().map_err(io_error)? {
-            let line = line::write(Format::CURRENT, 0, std::iter::empty()).map_err(unwritable)?;
+            let line = line::write(Format::CURRENT, 0, std::iter::empty())
+                .map_err(|source| unwritable(&source))?;
             let temporary = durable::temporary(path).map_err(io_error)?;
             durable::create_new(&temporary)
                 .and_then(|mut file| file.write_all(&line))
@@ -102,7 +113,10 @@ impl JsonIndex {
         Self::open(path, options)
     }
 
-    fn read<T>(&self, query: impl FnOnce(&dyn Rows) -> Result<T, IndexError>) -> Result<T, IndexError> {
+    fn read<T>(
+        &self,
+        query: impl FnOnce(&dyn Rows) -> Result<T, IndexError>,
+    ) -> Result<T, IndexError> {
         let mut state = self.state.lock().map_err(|_| IndexError::Poisoned)?;
         if state.poisoned {
             return Err(IndexError::Poisoned);
@@ -128,7 +142,10 @@ impl JsonIndex {
         drop(locked);
         let (fresh, locked) = Log::open_locked(&self.path, mode, self.options.busy)?;
         if fresh.revision < log.revision {
-            return Err(damaged("the file was replaced by an older one", "its revision went back"));
+            return Err(damaged(
+                "the file was replaced by an older one",
+                "its revision went back",
+            ));
         }
         *log = fresh;
         Ok(locked)
@@ -153,7 +170,8 @@ impl JsonIndex {
         let format = log.tree.format.max(Format::CURRENT);
         let mut journal = Journal::new(&mut log.tree);
         let made = apply(&mut journal, batch).and_then(|revision| {
-            let line = line::write(format, revision.0, journal.changes()).map_err(unwritable)?;
+            let line = line::write(format, revision.0, journal.changes())
+                .map_err(|source| unwritable(&source))?;
             Ok((revision, line))
         });
         let (revision, line) = match made {
@@ -180,21 +198,30 @@ impl JsonIndex {
         if state.poisoned {
             return Err(IndexError::Poisoned);
         }
-        let due = |log: &Log| log.writable && log.read > self.options.compact_above && log.read > 2 * log.base;
+        let due = |log: &Log| {
+            log.writable && log.read > self.options.compact_above && log.read > 2 * log.base
+        };
         if !due(&state.log) {
             return Ok(());
         }
         let _locked = self.lock(&mut state.log, LockMode::Exclusive)?;
-        if due(&state.log) { self.compact(&mut state.log) } else { Ok(()) }
+        if due(&state.log) {
+            self.compact(&mut state.log)
+        } else {
+            Ok(())
+        }
     }
 
     /// Replaces the file by one line that holds every row. The caller holds the exclusive lock of the file, so nobody
     /// can append to it; whoever waits for that lock finds the name moved and opens the new file.
     fn compact(&self, log: &mut Log) -> Result<(), IndexError> {
         let rows = log.tree.tables.iter().flat_map(|(table, content)| {
-            content.iter().map(move |(key, document)| (table.as_str(), key.as_str(), Some(document.as_str())))
+            content
+                .iter()
+                .map(move |(key, document)| (table.as_str(), key.as_str(), Some(document.as_str())))
         });
-        let line = line::write(log.tree.format, log.revision, rows).map_err(unwritable)?;
+        let line = line::write(log.tree.format, log.revision, rows)
+            .map_err(|source| unwritable(&source))?;
         let temporary = durable::temporary(&self.path).map_err(io_error)?;
         let written = durable::create_new(&temporary).and_then(|mut file| {
             // Locked before it has its name: nobody appends to it before the name is durable.
@@ -223,10 +250,16 @@ impl JsonIndex {
 /// Writes a line at `at`, cutting off what is there, and syncs it. The error says whether the file is as it was.
 fn append(mut file: &File, at: u64, line: &[u8]) -> Result<(), (IndexError, bool)> {
     let cut = || file.set_len(at);
-    let written = cut().and_then(|()| file.seek(SeekFrom::Start(at))).and_then(|_| file.write_all(line));
+    let written = cut()
+        .and_then(|()| file.seek(SeekFrom::Start(at)))
+        .and_then(|_| file.write_all(line));
     if let Err(error) = written {
         let clean = cut().is_ok();
-        return Err(if clean { (io_error(error), true) } else { (storage(error), false) });
+        return Err(if clean {
+            (io_error(error), true)
+        } else {
+            (storage(error), false)
+        });
     }
     file.sync_data().map_err(|error| {
         // Nothing is known now about what is on the disk. Taking the line back is the better of two guesses, because
@@ -240,11 +273,17 @@ fn append(mut file: &File, at: u64, line: &[u8]) -> Result<(), (IndexError, bool
 
 impl Log {
     /// Opens the file that has the name, locks it and reads it.
-    fn open_locked(path: &Path, mode: LockMode, wait: Duration) -> Result<(Self, Locked), IndexError> {
+    fn open_locked(
+        path: &Path,
+        mode: LockMode,
+        wait: Duration,
+    ) -> Result<(Self, Locked), IndexError> {
         loop {
             let (file, writable) = match OpenOptions::new().read(true).write(true).open(path) {
                 Ok(file) => (file, true),
-                Err(error) if durable::is_read_only(&error) => (File::open(path).map_err(io_error)?, false),
+                Err(error) if durable::is_read_only(&error) => {
+                    (File::open(path).map_err(io_error)?, false)
+                }
                 Err(error) => return Err(io_error(error)),
             };
             let file = Arc::new(file);
@@ -258,7 +297,10 @@ impl Log {
             let mut log = Self {
                 file,
                 writable,
-                tree: Tree::new(Format { major: Format::CURRENT.major, minor: 0 }),
+                tree: Tree::new(Format {
+                    major: Format::CURRENT.major,
+                    minor: 0,
+                }),
                 revision: 0,
                 lines: 0,
                 read: 0,
@@ -268,7 +310,10 @@ impl Log {
             log.catch_up()?;
             if log.lines == 0 {
                 // A file gets its name only with its first line complete.
-                return Err(damaged("the file has no first line", "it is empty or cut off"));
+                return Err(damaged(
+                    "the file has no first line",
+                    "it is empty or cut off",
+                ));
             }
             return Ok((log, locked));
         }
@@ -283,7 +328,10 @@ impl Log {
     fn catch_up(&mut self) -> Result<(), IndexError> {
         let length = self.file.metadata().map_err(io_error)?.len();
         if length < self.read {
-            return Err(damaged("the file was cut short", "lines that were read are gone"));
+            return Err(damaged(
+                "the file was cut short",
+                "lines that were read are gone",
+            ));
         }
         if length == self.read {
             return Ok(());
@@ -302,7 +350,10 @@ impl Log {
                 Err(_) if after.is_empty() && line.contains(&0) && self.lines > 0 => return Ok(()),
                 Err(error) => {
                     let what = format!("line {} of {}", self.lines + 1, "index.jsonl");
-                    return Err(IndexError::Damaged { what, source: Box::new(error) });
+                    return Err(IndexError::Damaged {
+                        what,
+                        source: Box::new(error),
+                    });
                 }
             }
             let length = end as u64 + 1;
@@ -319,7 +370,10 @@ impl Log {
     /// Lines that are whole but lost or twice show in the revisions.
     fn follows(&mut self, line: line::Line) -> Result<line::Line, LineError> {
         if self.lines > 0 && line.revision != self.revision + 1 {
-            return Err(LineError::Sequence { before: self.revision, found: line.revision });
+            return Err(LineError::Sequence {
+                before: self.revision,
+                found: line.revision,
+            });
         }
         self.revision = line.revision;
         Ok(line)
@@ -334,15 +388,22 @@ fn foreign(format: Format) -> IndexError {
 }
 
 fn damaged(what: &str, how: &'static str) -> IndexError {
-    IndexError::Damaged { what: what.to_owned(), source: how.into() }
+    IndexError::Damaged {
+        what: what.to_owned(),
+        source: how.into(),
+    }
 }
 
 fn storage(source: io::Error) -> IndexError {
-    IndexError::Storage { source: Box::new(source) }
+    IndexError::Storage {
+        source: Box::new(source),
+    }
 }
 
-fn unwritable(source: serde_json::Error) -> IndexError {
-    IndexError::Misfit { why: format!("it cannot be written as JSON: {source}") }
+fn unwritable(source: &serde_json::Error) -> IndexError {
+    IndexError::Misfit {
+        why: format!("it cannot be written as JSON: {source}"),
+    }
 }
 
 /// For failures that left the file as it was.

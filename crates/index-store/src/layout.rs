@@ -15,7 +15,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use checkpoint_core::{IndexStore, WorkspaceId};
+use checkpoint_core::{IndexStore, Timestamp, WorkspaceId};
 
 use crate::{
     durable,
@@ -25,6 +25,9 @@ use crate::{
     lock::WorkspaceLock,
     sqlite::{Journal, SqliteIndex, SqliteOptions},
 };
+
+/// Age in milliseconds at which a temporary is nobody's any more.
+const SWEPT_AFTER: i64 = 3_600_000;
 
 /// One user's data directory, the same for all surfaces. Owner-only from its first byte.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -42,12 +45,23 @@ impl DataDir {
     /// `None` when there is not even a home directory.
     ///
     /// `variable` looks up the environment. Empty values count as unset, and a relative `XDG_DATA_HOME` too.
-    pub fn locate(explicit: Option<&Path>, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<Self> {
-        let variable = |name| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    pub fn locate(
+        explicit: Option<&Path>,
+        variable: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Option<Self> {
+        let variable = |name| {
+            variable(name)
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from)
+        };
         explicit
             .map(Path::to_owned)
             .or_else(|| variable("RWD_DATA_DIR"))
-            .or_else(|| variable("XDG_DATA_HOME").filter(|path| path.is_absolute()).map(|path| path.join("rwd")))
+            .or_else(|| {
+                variable("XDG_DATA_HOME")
+                    .filter(|path| path.is_absolute())
+                    .map(|path| path.join("rwd"))
+            })
             .or_else(|| variable("HOME").map(|home| home.join(".local/share/rwd")))
             .map(Self::new)
     }
@@ -59,7 +73,14 @@ impl DataDir {
 
     /// The directory of one workspace.
     pub fn workspace(&self, id: &WorkspaceId) -> WorkspaceDir {
-        WorkspaceDir { path: self.path.join("workspaces").join(id.to_string()) }
+        WorkspaceDir {
+            path: self.path.join("workspaces").join(id.to_string()),
+        }
+    }
+
+    /// Removes what crashed processes left of changes of the registry, an hour old and older, and gives its number.
+    pub fn sweep(&self, now: Timestamp) -> Result<u64, DataError> {
+        durable::sweep(&self.path, now.0 - SWEPT_AFTER).map_err(DataError::io(&self.path))
     }
 
     pub(crate) fn registry_file(&self) -> PathBuf {
@@ -97,7 +118,9 @@ impl IndexKind {
 
     /// Reads a stable name.
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Sqlite, Self::Json].into_iter().find(|kind| kind.name() == name)
+        [Self::Sqlite, Self::Json]
+            .into_iter()
+            .find(|kind| kind.name() == name)
     }
 }
 
@@ -110,9 +133,9 @@ impl fmt::Display for IndexKind {
 /// How an index is opened.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IndexOptions {
-    /// The form asked for; `None`: the existing one, else SQLite.
+    /// The form asked for; `None`: the existing one, else `SQLite`.
     pub kind: Option<IndexKind>,
-    /// For SQLite: [`Journal::Delete`] where the data directory lies on a network file system or FUSE.
+    /// For `SQLite`: [`Journal::Delete`] where the data directory lies on a network file system or FUSE.
     pub journal: Journal,
 }
 
@@ -131,6 +154,12 @@ impl WorkspaceDir {
     /// Creates it where it is missing, durably. Nothing else of this type does.
     pub fn create(&self) -> Result<(), DataError> {
         durable::create_dir(&self.path).map_err(DataError::io(&self.path))
+    }
+
+    /// Removes what crashed processes left of a new or compacted index or epoch, an hour old and older, and gives its
+    /// number. Never needed for correctness.
+    pub fn sweep(&self, now: Timestamp) -> Result<u64, DataError> {
+        durable::sweep(&self.path, now.0 - SWEPT_AFTER).map_err(DataError::io(&self.path))
     }
 
     /// The object database.
@@ -182,16 +211,23 @@ impl WorkspaceDir {
     /// [`DataError::OtherIndex`].
     pub fn open_index(&self, options: IndexOptions) -> Result<Box<dyn IndexStore>, DataError> {
         let kind = match (self.index_kind()?, options.kind) {
-            (Some(existing), Some(asked)) if existing != asked => return Err(DataError::OtherIndex { existing, asked }),
+            (Some(existing), Some(asked)) if existing != asked => {
+                return Err(DataError::OtherIndex { existing, asked });
+            }
             (existing, asked) => existing.or(asked).unwrap_or_default(),
         };
         let file = self.index_file(kind);
         Ok(match kind {
             IndexKind::Sqlite => {
-                let options = SqliteOptions { journal: options.journal, ..SqliteOptions::default() };
+                let options = SqliteOptions {
+                    journal: options.journal,
+                    ..SqliteOptions::default()
+                };
                 Box::new(SqliteIndex::create(&file, options).map_err(DataError::Index)?)
             }
-            IndexKind::Json => Box::new(JsonIndex::create(&file, JsonOptions::default()).map_err(DataError::Index)?),
+            IndexKind::Json => Box::new(
+                JsonIndex::create(&file, JsonOptions::default()).map_err(DataError::Index)?,
+            ),
         })
     }
 }

@@ -1,32 +1,26 @@
 //! One line of `index.jsonl`: a batch of rows with its checksum.
 //!
 //! `{"crc":"9ae0daaf","format":"1.0","revision":7,"rows":[{"table":"name","key":"a","document":{…}},…]}` and a newline.
-//! The checksum covers every byte after the comma that follows it, up to the newline. A row without `document` is
-//! removed. JSON text as written here holds no newline and no NUL byte.
+//! The checksum covers every byte after the comma that follows it, up to the newline. A row without `document`, or with
+//! `null`, is removed. JSON text as written here holds no newline and no NUL byte.
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
-use crate::{format::Format, tree::Tree};
+use crate::{
+    format::Format,
+    scan::{elements, members},
+    tree::Tree,
+};
 
 const HEAD: &[u8] = b"{\"crc\":\"";
 /// `{"crc":"xxxxxxxx",`
 const COVERED_FROM: usize = 18;
 
 /// A row as a line has it.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, PartialEq)]
 pub(crate) struct LineRow {
     pub(crate) table: String,
     pub(crate) key: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) document: Option<Value>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Body {
-    format: String,
-    revision: u64,
-    rows: Vec<LineRow>,
+    /// The document as it was written; `None` for a row that is removed.
+    pub(crate) document: Option<String>,
 }
 
 /// A line that was read.
@@ -49,6 +43,8 @@ pub(crate) enum LineError {
     #[error("its format cannot be read")]
     Format(#[from] crate::format::NoFormat),
     #[error("it is no batch of rows")]
+    Shape,
+    #[error("it is no batch of rows")]
     Json(#[from] serde_json::Error),
     /// Whole and of another major version, so not damaged.
     #[error("its format is {0}")]
@@ -66,7 +62,11 @@ pub(crate) fn write<'a>(
     serde_json::to_writer(&mut line, &format.to_string())?;
     line.extend_from_slice(format!(",\"revision\":{revision},\"rows\":[").as_bytes());
     for (n, (table, key, document)) in rows.enumerate() {
-        line.extend_from_slice(if n == 0 { b"{\"table\":" } else { b",{\"table\":" });
+        line.extend_from_slice(if n == 0 {
+            b"{\"table\":"
+        } else {
+            b",{\"table\":"
+        });
         serde_json::to_writer(&mut line, table)?;
         line.extend_from_slice(b",\"key\":");
         serde_json::to_writer(&mut line, key)?;
@@ -96,17 +96,42 @@ pub(crate) fn read(line: &[u8]) -> Result<Line, LineError> {
     if expected != found {
         return Err(LineError::Checksum { expected, found });
     }
-    // The version comes first: what else a line of another major version holds is not for us to say.
-    #[derive(Deserialize)]
-    struct Versioned {
-        format: String,
-    }
-    let format: Format = serde_json::from_slice::<Versioned>(line)?.format.parse()?;
+    let fields = members(line).ok_or(LineError::Shape)?;
+    let field = |name: &[u8]| find(&fields, name).ok_or(LineError::Shape);
+    let format: Format = serde_json::from_slice::<String>(field(b"\"format\"")?)?.parse()?;
+    // What else a line of another major version holds is not for us to say.
     if format.check().is_err() {
         return Err(LineError::Foreign(format));
     }
-    let body: Body = serde_json::from_slice(line)?;
-    Ok(Line { format, revision: body.revision, rows: body.rows })
+    let revision = serde_json::from_slice(field(b"\"revision\"")?)?;
+    let rows = elements(field(b"\"rows\"")?).ok_or(LineError::Shape)?;
+    let rows = rows.into_iter().map(row).collect::<Result<_, _>>()?;
+    Ok(Line {
+        format,
+        revision,
+        rows,
+    })
+}
+
+fn row(text: &[u8]) -> Result<LineRow, LineError> {
+    let fields = members(text).ok_or(LineError::Shape)?;
+    let field = |name: &[u8]| find(&fields, name).ok_or(LineError::Shape);
+    let document = find(&fields, b"\"document\"")
+        .filter(|document| *document != b"null")
+        .map(|document| String::from_utf8(document.to_vec()));
+    Ok(LineRow {
+        table: serde_json::from_slice(field(b"\"table\"")?)?,
+        key: serde_json::from_slice(field(b"\"key\"")?)?,
+        document: document.transpose().map_err(|_| LineError::Shape)?,
+    })
+}
+
+/// The value under a name, which is given as it is written.
+fn find<'a>(fields: &[(&[u8], &'a [u8])], name: &[u8]) -> Option<&'a [u8]> {
+    fields
+        .iter()
+        .find(|(key, _)| *key == name)
+        .map(|(_, value)| *value)
 }
 
 impl Line {
@@ -114,7 +139,7 @@ impl Line {
     pub(crate) fn apply(self, tree: &mut Tree) {
         tree.format = tree.format.max(self.format);
         for row in self.rows {
-            tree.set(&row.table, &row.key, row.document.map(|document| document.to_string()));
+            tree.set(&row.table, &row.key, row.document);
         }
     }
 }
@@ -127,17 +152,19 @@ mod tests {
     fn a_line_reads_back_and_no_flipped_bit_passes() {
         let rows = [("name", "a\n\"", Some("{\"x\":1}")), ("held", "b", None)];
         let line = write(Format::CURRENT, 7, rows.into_iter()).unwrap();
-        assert_eq!(line.iter().filter(|&&b| b == b'\n').count(), 1);
+        assert_eq!(line.iter().position(|&b| b == b'\n'), Some(line.len() - 1));
         let line = &line[..line.len() - 1];
         let back = read(line).unwrap();
         assert_eq!((back.revision, back.rows.len()), (7, 2));
-        assert_eq!(back.rows[0].document.as_ref().unwrap().to_string(), "{\"x\":1}");
+        assert_eq!(back.rows[0].document.as_deref().unwrap(), "{\"x\":1}");
         for at in 0..line.len() {
             for bit in [0x01, 0x20] {
                 let mut bad = line.to_vec();
                 bad[at] ^= bit;
                 // Hexadecimal digits may be of either case.
-                let same = at >= HEAD.len() && at < HEAD.len() + 8 && bad[at].eq_ignore_ascii_case(&line[at]);
+                let same = at >= HEAD.len()
+                    && at < HEAD.len() + 8
+                    && bad[at].eq_ignore_ascii_case(&line[at]);
                 assert!(same || read(&bad).is_err(), "byte {at}");
             }
         }

@@ -49,7 +49,9 @@ impl WorkspaceLock {
 
 impl StoreLock for WorkspaceLock {
     fn acquire(&self, mode: LockMode, wait: Duration) -> Result<Box<dyn Held>, LockError> {
-        let failed = |source: io::Error| LockError::Failed { source: Box::new(source) };
+        let failed = |source: io::Error| LockError::Failed {
+            source: Box::new(source),
+        };
         let begun = Instant::now();
         loop {
             let file = self.open().map_err(failed)?;

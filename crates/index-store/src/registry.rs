@@ -28,7 +28,11 @@ impl Identity {
     /// Of the directory at `path`.
     pub fn of(path: &Path) -> io::Result<Self> {
         let (device, inode, born) = durable::identity(path)?;
-        Ok(Self { device, inode, born })
+        Ok(Self {
+            device,
+            inode,
+            born,
+        })
     }
 
     /// True when both are of one directory, as far as can be told: a birth time counts where both have one.
@@ -171,7 +175,10 @@ impl Registry {
 
     /// One workspace.
     pub fn get(&self, id: &WorkspaceId) -> Result<Option<Workspace>, DataError> {
-        Ok(self.list()?.into_iter().find(|workspace| workspace.id == *id))
+        Ok(self
+            .list()?
+            .into_iter()
+            .find(|workspace| workspace.id == *id))
     }
 
     /// The nearest registered workspace at or above `start`. Changes nothing: a [`Standing::NewIncarnation`] is
@@ -183,7 +190,9 @@ impl Registry {
             return Ok(None);
         }
         for root in start.ancestors() {
-            let Ok(identity) = Identity::of(root) else { continue };
+            let Ok(identity) = Identity::of(root) else {
+                continue;
+            };
             if let Some(found) = stand(&all, root, identity, None) {
                 return Ok(Some(found));
             }
@@ -195,7 +204,9 @@ impl Registry {
     pub fn overlapping(&self, path: &Path) -> Result<Vec<Workspace>, DataError> {
         let path = resolve(path);
         let mut all = self.list()?;
-        all.retain(|workspace| workspace.root.starts_with(&path) || path.starts_with(&workspace.root));
+        all.retain(|workspace| {
+            workspace.root.starts_with(&path) || path.starts_with(&workspace.root)
+        });
         Ok(all)
     }
 
@@ -238,11 +249,11 @@ impl Registry {
                 Standing::Moved => return Ok(found),
                 Standing::New => {}
                 // `.git` comes and goes without making another directory of the root.
-                Standing::Known => workspace.git_common_dir = git.clone(),
+                Standing::Known => workspace.git_common_dir.clone_from(&git),
                 Standing::NewIncarnation => {
                     workspace.incarnation += 1;
                     workspace.identity = identity;
-                    workspace.git_common_dir = git.clone();
+                    workspace.git_common_dir.clone_from(&git);
                 }
             }
             entries.put(workspace)?;
@@ -255,16 +266,30 @@ impl Registry {
     ///
     /// A workspace whose root was at that path and is no longer there is retired: it keeps its data and is listed no
     /// more. One that has its root there is [`DataError::Occupied`].
-    pub fn adopt(&self, root: &Path, id: &WorkspaceId, git_common_dir: Option<&Path>) -> Result<Workspace, DataError> {
+    pub fn adopt(
+        &self,
+        root: &Path,
+        id: &WorkspaceId,
+        git_common_dir: Option<&Path>,
+    ) -> Result<Workspace, DataError> {
         let root = root.canonicalize().map_err(DataError::io(root))?;
         self.change(|entries| {
             let identity = Identity::of(&root).map_err(DataError::io(&root))?;
             let all = entries.workspaces()?;
-            let mut workspace =
-                all.iter().find(|workspace| workspace.id == *id).cloned().ok_or(DataError::Unknown(*id))?;
-            for other in all.iter().filter(|other| other.root == root && other.id != *id) {
+            let mut workspace = all
+                .iter()
+                .find(|workspace| workspace.id == *id)
+                .cloned()
+                .ok_or(DataError::Unknown(*id))?;
+            for other in all
+                .iter()
+                .filter(|other| other.root == root && other.id != *id)
+            {
                 if other.identity.is(&identity) {
-                    return Err(DataError::Occupied { root: root.clone(), by: other.id });
+                    return Err(DataError::Occupied {
+                        root: root.clone(),
+                        by: other.id,
+                    });
                 }
                 entries.retire(&other.id);
             }
@@ -289,7 +314,10 @@ impl Registry {
     }
 
     /// Changes the registry under the lock of the data directory.
-    fn change<T>(&self, change: impl FnOnce(&mut Entries) -> Result<T, DataError>) -> Result<T, DataError> {
+    fn change<T>(
+        &self,
+        change: impl FnOnce(&mut Entries) -> Result<T, DataError>,
+    ) -> Result<T, DataError> {
         self.data.create()?;
         let path = self.data.lock_file();
         let file = durable::open_or_create(&path).map_err(DataError::io(&path))?;
@@ -306,7 +334,11 @@ impl Registry {
 /// How the directory at `root` stands to the workspaces; `None` when it is none of them.
 fn stand(all: &[Workspace], root: &Path, identity: Identity, git: Option<&Path>) -> Option<Found> {
     let found = |workspace: &Workspace, standing| {
-        Some(Found { workspace: workspace.clone(), root: root.to_owned(), standing })
+        Some(Found {
+            workspace: workspace.clone(),
+            root: root.to_owned(),
+            standing,
+        })
     };
     let by_path = all.iter().find(|workspace| workspace.root == root);
     if let Some(workspace) = by_path
@@ -318,11 +350,21 @@ fn stand(all: &[Workspace], root: &Path, identity: Identity, git: Option<&Path>)
     let by_identity = all
         .iter()
         .filter(|workspace| workspace.root != root && workspace.identity.is(&identity))
-        .find(|workspace| by_path.is_none() || (identity.born.is_some() && workspace.identity.born.is_some()));
+        .find(|workspace| {
+            by_path.is_none() || (identity.born.is_some() && workspace.identity.born.is_some())
+        });
     if let Some(workspace) = by_identity {
         // Still there as well: one directory under two paths, as a bind mount makes it.
-        let still_there = Identity::of(&workspace.root).is_ok_and(|there| workspace.identity.is(&there));
-        return found(workspace, if still_there { Standing::Known } else { Standing::Moved });
+        let still_there =
+            Identity::of(&workspace.root).is_ok_and(|there| workspace.identity.is(&there));
+        return found(
+            workspace,
+            if still_there {
+                Standing::Known
+            } else {
+                Standing::Moved
+            },
+        );
     }
     if let Some(workspace) = by_path {
         return found(workspace, Standing::NewIncarnation);

@@ -30,7 +30,11 @@ impl Touches {
     pub(crate) fn of(touches: &[Touch]) -> Self {
         let mut all = Self::default();
         for touch in touches {
-            all.0.entry(touch.path.clone()).or_default().by.extend(touch.by.iter().cloned());
+            all.0
+                .entry(touch.path.clone())
+                .or_default()
+                .by
+                .extend(touch.by.iter().cloned());
         }
         all
     }
@@ -42,7 +46,9 @@ impl Touches {
         ord: Ord,
     ) -> Result<Option<Self>, IndexError> {
         let key = ord_key(ord);
-        let Some(document) = rows.get(table, &key)? else { return Ok(None) };
+        let Some(document) = rows.get(table, &key)? else {
+            return Ok(None);
+        };
         Self::parse(rows, table, &key, &document).map(Some)
     }
 
@@ -88,7 +94,10 @@ impl Touches {
     /// As a row.
     pub(crate) fn document(self) -> Result<String, IndexError> {
         let touches = self.0.into_iter().map(|(path, entry)| {
-            let known = Touch { path, by: entry.by.into_iter().collect() };
+            let known = Touch {
+                path,
+                by: entry.by.into_iter().collect(),
+            };
             let mut fields = entry.rest;
             if let Ok(Value::Object(known)) = serde_json::to_value(known) {
                 fields.extend(known);
@@ -100,7 +109,10 @@ impl Touches {
 
     /// As a caller wants them.
     pub(crate) fn list(self) -> Vec<Touch> {
-        let touch = |(path, entry): (RelPath, Entry)| Touch { path, by: entry.by.into_iter().collect() };
+        let touch = |(path, entry): (RelPath, Entry)| Touch {
+            path,
+            by: entry.by.into_iter().collect(),
+        };
         self.0.into_iter().map(touch).collect()
     }
 }
@@ -142,13 +154,17 @@ pub(crate) fn written_over(
         path: RelPath,
     }
     let mut finished = Vec::new();
-    rows.scan(Table::Operation, &KeyRange::ords(Some(after), before), &mut |key, document| {
-        let operation: State = decode(rows.format(), Table::Operation, key, document)?;
-        if matches!(operation.state, OpState::Done | OpState::Partial) {
-            finished.push(key.to_owned());
-        }
-        Ok(ControlFlow::Continue(()))
-    })?;
+    rows.scan(
+        Table::Operation,
+        &KeyRange::ords(Some(after), before),
+        &mut |key, document| {
+            let operation: State = decode(rows.format(), Table::Operation, key, document)?;
+            if matches!(operation.state, OpState::Done | OpState::Partial) {
+                finished.push(key.to_owned());
+            }
+            Ok(ControlFlow::Continue(()))
+        },
+    )?;
     let mut paths = BTreeSet::new();
     for key in finished {
         let written: Vec<Place> = load(rows, Table::Written, &key)?.unwrap_or_default();

@@ -1,6 +1,6 @@
 //! One capture from start to answer: sources, walk, durable objects, cache.
 
-use std::{path::Path, time::Instant};
+use std::time::Instant;
 
 use checkpoint_core::{CaptureRequest, Captured, RelPath, Snapshot, SnapshotError};
 use rustix::fs::{Mode, OFlags};
@@ -8,6 +8,7 @@ use rustix::fs::{Mode, OFlags};
 use crate::{
     GitSnapshots,
     cache::Cache,
+    read,
     rules::{Cover, Sources, Tracked},
     user_repo::UserRepo,
     walk::{self, Reserved, Setup, WINDOW, now, unsettled},
@@ -131,16 +132,10 @@ fn settings(request: &CaptureRequest<'_>, reserved: &Reserved) -> Vec<u8> {
 
 /// Bytes that the store may still grow by: the budget's and the disk's.
 fn room(this: &GitSnapshots, request: &CaptureRequest<'_>) -> Result<u64, SnapshotError> {
-    let pack_dir = this.store.pack_dir();
-    let io = |path: &Path| {
-        let path = path.to_owned();
-        move |source: std::io::Error| SnapshotError::Io { path, source }
-    };
-    let mut own = 0;
-    for entry in std::fs::read_dir(pack_dir).map_err(io(pack_dir))? {
-        own += entry.and_then(|e| e.metadata()).map_or(0, |meta| meta.len());
-    }
-    let disk = rustix::fs::statvfs(pack_dir).map_err(|errno| io(pack_dir)(errno.into()))?;
+    let own = read::usage(&this.store)?.own_bytes;
+    let dir = this.store.pack_dir();
+    let disk = rustix::fs::statvfs(dir)
+        .map_err(|errno| SnapshotError::Io { path: dir.to_owned(), source: errno.into() })?;
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
     let policy = request.policy;
     Ok(policy.store_max_bytes.saturating_sub(own).min(free.saturating_sub(policy.free_space_floor)))

@@ -31,7 +31,6 @@
 //! assert!(matches!(state, PathState::File { .. }));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-#![allow(dead_code, reason = "being built")]
 
 mod cache;
 mod capture;

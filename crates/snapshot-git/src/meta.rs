@@ -46,7 +46,7 @@ impl Default for Defaults {
 
 impl Defaults {
     /// The default of a class.
-    pub(crate) const fn of(&self, class: ModeClass) -> Mode {
+    pub(crate) const fn of(self, class: ModeClass) -> Mode {
         match class {
             ModeClass::File => self.file,
             ModeClass::Executable => self.executable,
@@ -116,7 +116,9 @@ impl DirMeta {
         let mut record = |tag: &str, parts: &[&[u8]]| {
             let len: usize = parts.iter().map(|p| p.len()).sum();
             out.extend_from_slice(format!("{tag} {len}:").as_bytes());
-            parts.iter().for_each(|part| out.extend_from_slice(part));
+            for part in parts {
+                out.extend_from_slice(part);
+            }
             out.push(b'\n');
         };
         let octal = |mode: &Mode| format!("{:04o} ", mode.0);

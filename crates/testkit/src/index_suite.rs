@@ -3,10 +3,12 @@
 pub mod build;
 mod checks;
 mod histories;
+mod intervals;
+mod queries;
+mod tables;
+mod transactions;
 
 use checkpoint_core::IndexStore;
-
-
 
 /// Opens another handle on one and the same index.
 pub type Open = Box<dyn Fn() -> Box<dyn IndexStore> + Send + Sync>;
@@ -24,7 +26,10 @@ pub fn run(fresh: &dyn Fn() -> Open, model: &dyn Fn() -> Box<dyn IndexStore>) {
         let open = fresh();
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(&open)));
         if let Err(cause) = outcome {
-            let why = cause.downcast_ref::<String>().cloned().or_else(|| cause.downcast_ref::<&str>().map(ToString::to_string));
+            let why = cause
+                .downcast_ref::<String>()
+                .cloned()
+                .or_else(|| cause.downcast_ref::<&str>().map(ToString::to_string));
             panic!("{name}: {}", why.unwrap_or_default());
         }
     }

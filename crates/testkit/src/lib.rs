@@ -1,7 +1,11 @@
 //! Models, strategies, conformance suites and fault decorators for rwd. Never published.
-#![cfg_attr(not(test), expect(clippy::unwrap_used, reason = "a failing assertion is how a test kit speaks"))]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a failing assertion is how a test kit speaks"
+)]
 
 pub mod index_suite;
 mod memory_blobs;
+pub mod workspace_suite;
 
 pub use memory_blobs::{MemoryBlobs, blob_id};

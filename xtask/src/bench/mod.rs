@@ -11,12 +11,13 @@ mod tree;
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::atomic::Ordering::Relaxed,
     time::Duration,
 };
 
 use crate::{
     Result, cases,
-    process::{Running, command},
+    process::{Running, command, interrupted},
     repo,
 };
 
@@ -67,18 +68,20 @@ pub(crate) fn run(args: &Args) -> Result {
     };
     fs::create_dir_all(&base)?;
     let base = fs::canonicalize(base)?;
-    let mut all = Vec::new();
+    let (mut all, mut failed) = (Vec::new(), Vec::new());
     for workload in tree::WORKLOADS {
         if !args.only.is_empty() && !args.only.iter().any(|name| name == workload.name) {
             continue;
         }
         eprintln!("{}: preparing", workload.name);
-        let tree = tree::prepare(workload, &base, args.max_files)?;
-        let scratch = tempfile::Builder::new().prefix("run-").tempdir_in(&base)?;
-        let setting = subject::Setting { tree: &tree, tools: &tools, rwd: &rwd, scratch: scratch.path() };
-        let measured = subject::measure(&setting, args.runs, !args.no_git)?;
-        println!("{}", report::table(&measured));
-        all.push(report::json(&measured));
+        // One workload that cannot be measured does not take the others' figures along.
+        match one(workload, args, &base, &tools, &rwd) {
+            Ok(figures) => all.push(figures),
+            Err(error) => failed.push(format!("{}: {error}", workload.name)),
+        }
+        if interrupted().load(Relaxed) {
+            break;
+        }
     }
     if let Some(file) = &args.json {
         let whole = serde_json::json!({
@@ -89,7 +92,23 @@ pub(crate) fn run(args: &Args) -> Result {
         });
         save(file, format!("{whole:#}\n"))?;
     }
-    Ok(())
+    if failed.is_empty() { Ok(()) } else { Err(failed.join("; ").into()) }
+}
+
+/// Prepares and measures one workload and prints its table.
+fn one(
+    workload: &'static tree::Workload,
+    args: &Args,
+    base: &Path,
+    tools: &Tools,
+    rwd: &Path,
+) -> Result<serde_json::Value> {
+    let tree = tree::prepare(workload, base, args.max_files)?;
+    let scratch = tempfile::Builder::new().prefix("run-").tempdir_in(base)?;
+    let setting = subject::Setting { tree: &tree, tools, rwd, scratch: scratch.path() };
+    let measured = subject::measure(&setting, args.runs, !args.no_git)?;
+    println!("{}", report::table(&measured));
+    Ok(report::json(&measured))
 }
 
 /// Builds the helpers: a workspace of their own, since they need what the lints of this one forbid.

@@ -212,7 +212,7 @@ fn generate(root: &Path, files: u32, dirs: u32, bytes: u64) -> Result {
 
 /// Copies crate sources, in the order of their names, until there are enough files.
 fn copy_dependencies(root: &Path, files: u32) -> Result {
-    let metadata = repo::metadata(true)?;
+    let metadata = repo::metadata_of_dependencies()?;
     let packages = metadata["packages"].as_array().map_or(&[] as &[_], Vec::as_slice);
     let sources: BTreeSet<&Path> = packages
         .iter()

@@ -22,6 +22,9 @@ const LAYERS: &[(&str, &[&str])] = &[
 /// A development dependency every crate may have beside its layer.
 const TESTS_ONLY: &str = "testkit";
 
+/// The engine is tested against the real parts there, so it may have any of them for its tests.
+const COMPOSES: &str = "testkit";
+
 /// Every dependency between members is one that the layers allow.
 pub(super) fn layers(metadata: &Value) -> Vec<Breach> {
     let packages = array(&metadata["packages"]);
@@ -36,7 +39,10 @@ pub(super) fn layers(metadata: &Value) -> Vec<Breach> {
         for dependency in array(&package["dependencies"]) {
             let on = dependency["name"].as_str().unwrap_or_default();
             let for_tests = dependency["kind"].as_str() == Some("dev");
-            if members.contains(on) && !allowed.contains(&on) && !(for_tests && on == TESTS_ONLY) {
+            if members.contains(on)
+                && !allowed.contains(&on)
+                && !(for_tests && (on == TESTS_ONLY || name == COMPOSES && on != "rwd"))
+            {
                 breaches.push(format!("{name} must not depend on {on}"));
             }
         }
@@ -109,7 +115,8 @@ mod tests {
     fn a_sibling_or_a_step_upwards_is_refused() {
         let package = |name: &str, on: &str, kind: Option<&str>| json!({"name": name, "dependencies": [{"name": on, "kind": kind}]});
         let all = |one: Value| {
-            let others = ["checkpoint-core", "testkit", "rwd"].map(|name| json!({"name": name, "dependencies": []}));
+            let others = ["checkpoint-core", "snapshot-git", "testkit", "rwd"]
+                .map(|name| json!({"name": name, "dependencies": []}));
             let packages: Vec<_> = others.into_iter().chain([one]).collect();
             json!({ "packages": packages })
         };
@@ -117,6 +124,9 @@ mod tests {
         assert!(layers(&all(package("index-store", "testkit", Some("dev")))).is_empty());
         assert_eq!(layers(&all(package("index-store", "testkit", None))), ["index-store must not depend on testkit"]);
         assert_eq!(layers(&all(package("durable-fs", "rwd", Some("dev")))), ["durable-fs must not depend on rwd"]);
+        assert!(layers(&all(package("testkit", "snapshot-git", Some("dev")))).is_empty());
+        assert_eq!(layers(&all(package("testkit", "snapshot-git", None))).len(), 1);
+        assert_eq!(layers(&all(package("testkit", "rwd", Some("dev")))).len(), 1);
         assert_eq!(layers(&all(package("newcomer", "serde", None))).len(), 1);
     }
 

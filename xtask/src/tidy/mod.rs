@@ -78,7 +78,7 @@ pub(crate) fn run() -> Result {
 /// Every breach of every rule.
 fn check() -> Result<Vec<Breach>> {
     let tree = Tree::read()?;
-    let metadata = repo::metadata(false)?;
+    let metadata = repo::metadata()?;
     let root: toml::Table = tree.text.get("Cargo.toml").ok_or("no Cargo.toml at the root")?.parse()?;
     let mut breaches = Vec::new();
     breaches.extend(crates::layers(&metadata));

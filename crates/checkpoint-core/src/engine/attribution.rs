@@ -15,7 +15,8 @@ use super::Engine;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Latest {
     pub(super) record: Option<Point>,
-    pub(super) written: Vec<Written>,
+    /// What that operation left: the planned states, or after a rollback those before.
+    pub(super) left: Vec<(RelPath, PathState)>,
     pub(super) operation: Option<Operation>,
     pub(super) intent: Option<Intent>,
     pub(super) sessions: Vec<Session>,
@@ -46,15 +47,26 @@ impl Engine {
         let index = &self.parts.index;
         let newest = PointQuery { restorable: true, newest_first: true, limit: Some(1), ..PointQuery::default() };
         let record = index.points(&newest)?.into_iter().next();
-        let kinds = [OpKind::Restore, OpKind::Undo, OpKind::Redo];
-        let after = record.as_ref().map_or(crate::Ord(0), |point| point.ord);
-        let finished = |op: &Operation| op.ord > after && matches!(op.state, OpState::Done | OpState::Partial);
-        let operation = index.operations(&kinds, Some(1))?.into_iter().find(finished);
-        let written = match &operation {
-            Some(op) => index.written(&op.id)?,
+        let operation = self.later_operation(record.as_ref())?;
+        let left = match &operation {
+            Some(op) => {
+                let rolled_back = op.state == OpState::RolledBack;
+                let state = |w: Written| if rolled_back { (w.path, w.before) } else { (w.path, w.after) };
+                index.written(&op.id)?.into_iter().map(state).collect()
+            }
             None => Vec::new(),
         };
-        Ok(Latest { record, written, operation, intent: index.open_intent()?, sessions: index.sessions()? })
+        Ok(Latest { record, left, operation, intent: index.open_intent()?, sessions: index.sessions()? })
+    }
+
+    /// The operation that ended after the newest record was made: a record made while it was unfinished saw only a part
+    /// of what it did.
+    fn later_operation(&self, record: Option<&Point>) -> Result<Option<Operation>, EngineError> {
+        let newest = self.parts.index.operations(&[OpKind::Restore, OpKind::Undo, OpKind::Redo], Some(1))?.pop();
+        Ok(newest.filter(|op| {
+            let later = record.is_none_or(|point| op.ord > point.ord || (point.under_intent && point.operation == Some(op.id)));
+            later && op.state != OpState::Open
+        }))
     }
 
     /// Walks the workspace.
@@ -116,16 +128,15 @@ impl Engine {
 
     /// What the latest operation left is known: only what differs from that has changed.
     fn overlay_operation(&self, latest: &Latest, now: &Snapshot, changes: &mut BTreeMap<RelPath, Change>) -> Result<(), EngineError> {
-        for written in &latest.written {
-            let present = match changes.get(&written.path) {
+        for (path, left) in &latest.left {
+            let present = match changes.get(path) {
                 Some(change) => change.after,
-                None => self.parts.snapshots.state(now, &written.path)?,
+                None => self.parts.snapshots.state(now, path)?,
             };
-            if present == written.after || (present.is_dir() && written.after.is_dir()) {
-                changes.remove(&written.path);
+            if present == *left || (present.is_dir() && left.is_dir()) {
+                changes.remove(path);
             } else if present != PathState::Opaque {
-                let change = Change { path: written.path.clone(), before: written.after, after: present };
-                changes.insert(written.path.clone(), change);
+                changes.insert(path.clone(), Change { path: path.clone(), before: *left, after: present });
             }
         }
         Ok(())

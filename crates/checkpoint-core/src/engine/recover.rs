@@ -99,6 +99,8 @@ impl Engine {
         for (n, change) in steps {
             match self.parts.files.apply(change, &temporaries, *n, &*self.parts.snapshots) {
                 Ok(()) => {}
+                // A directory that is closed last has its final mode already.
+                Err(FsError::Changed { found, .. }) if found.is_dir() && change.after.is_dir() => {}
                 Err(FsError::Changed { path, stored, .. }) => {
                     gone.stored.extend(stored.map(|blob| (path.clone(), blob)));
                     gone.left.push(path);

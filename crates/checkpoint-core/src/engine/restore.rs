@@ -53,6 +53,8 @@ pub(super) struct Draft {
     /// The histories that come with the state the paths go to (model F5).
     pub(super) target_histories: BTreeMap<RelPath, History>,
     pub(super) started: crate::Timestamp,
+    /// Paths whose content no rule covers and no listed point holds: only this guard has them.
+    pub(super) sensitive: Vec<RelPath>,
 }
 
 impl Engine {
@@ -189,7 +191,9 @@ impl Engine {
             cut: order.cut.clone(),
             notes,
         };
-        Ok(Draft { preview, captured, latest, since, target_histories, started })
+        // What a listed point holds is covered ever after; what only a guard holds goes with the guard (design § 7).
+        let sensitive = if matches!(order.goal, Goal::Reverse(_)) { include.into_iter().collect() } else { Vec::new() };
+        Ok(Draft { preview, captured, latest, since, target_histories, started, sensitive })
     }
 
     /// Every path that differs between now and the goal.

@@ -62,13 +62,15 @@ impl Engine {
         }
         let mut policy = request.policy.clone();
         policy.exact = true;
+        let stays = |child| format!("the child session {child} stays; to go on where it was forked: session {}", operation.session);
+        let notes = operation.child.iter().map(stays).collect();
         Ok(Order {
             kind,
             session: request.session.clone().unwrap_or_else(|| operation.session.clone()),
             goal: Goal::Reverse(Box::new(operation)),
             policy,
             cut: None,
-            notes: Vec::new(),
+            notes,
             plan_id: request.plan.clone(),
             force: request.force,
             fork_anyway: false,

@@ -65,6 +65,7 @@ impl Engine {
         let since = self.since(&latest, &captured.snapshot, &interval, request.ended.is_some())?;
         let mut point = self.point(request, turn, follows.next(), started, &captured, &since);
         point.under_intent = latest.intent.is_some();
+        point.operation = latest.intent.as_ref().map(|intent| intent.operation);
         let mut ops = vec![IndexOp::PutPoint { point: Box::new(point.clone()), interval: since.touches.clone() }];
         ops.extend(self.record_ops(&sessions, &since, &latest, point.ord));
         ops.push(self.session_op(request, &sessions, turn, Some(point.ord)));

@@ -135,11 +135,13 @@ impl Engine {
         let fork = self.fork_request(order, draft, operation);
         let request =
             SaveRequest { trigger: Some(verb(order.kind).to_owned()), ..SaveRequest::of(order.session.clone(), PointKind::Guard) };
+        let written = written(draft);
         let mut last = None;
         for _ in 0..ATTEMPTS {
             let follows = self.parts.index.newest()?;
             let mut guard = self.point(&request, None, follows.next(), draft.started, &draft.captured, &draft.since);
             guard.operation = Some(operation);
+            guard.sensitive.clone_from(&draft.sensitive);
             guard.listed = order.policy.guard != GuardMode::Off;
             let entry = Operation {
                 id: operation,
@@ -175,16 +177,10 @@ impl Engine {
                 host_state: None,
                 at: entry.at,
             };
-            let written = draft.preview.plan.changes.iter().map(|change| Written {
-                path: change.path.clone(),
-                before: change.before,
-                after: change.after,
-                history: draft.target_histories.get(&change.path).cloned().unwrap_or_default().into_iter().collect(),
-            });
             let mut ops = vec![IndexOp::PutPoint { point: Box::new(guard.clone()), interval: draft.since.touches.clone() }];
             ops.extend(self.record_ops(&draft.latest.sessions, &draft.since, &draft.latest, guard.ord));
             ops.push(IndexOp::PutOperation { operation: Box::new(entry.clone()) });
-            ops.push(IndexOp::PutWritten { operation, written: written.collect() });
+            ops.push(IndexOp::PutWritten { operation, written: written.clone() });
             ops.push(IndexOp::OpenIntent { intent: Box::new(intent.clone()) });
             match self.parts.index.apply(&Batch { follows: Some(follows), ops }) {
                 Ok(_) => {
@@ -375,7 +371,6 @@ impl Engine {
     pub(super) fn close_rolled_back(&self, operation: &Operation) -> Result<(), EngineError> {
         let rolled = Operation { state: OpState::RolledBack, ..operation.clone() };
         let ops = vec![
-            IndexOp::PutWritten { operation: operation.id, written: Vec::new() },
             IndexOp::UpdateOperation { operation: Box::new(rolled) },
             IndexOp::CloseIntent { operation: operation.id },
         ];
@@ -398,6 +393,21 @@ impl Engine {
         std::io::Read::read_to_end(&mut reader, &mut text).map_err(|e| broken(e.into()))?;
         Ok(serde_json::from_slice(&text).map_err(|e| broken(e.into()))?)
     }
+}
+
+/// What the plan writes, one entry a path: a directory that is closed last appears twice in the plan.
+fn written(draft: &Draft) -> Vec<Written> {
+    let mut written: BTreeMap<&RelPath, Written> = BTreeMap::new();
+    for change in &draft.preview.plan.changes {
+        let first = || Written {
+            path: change.path.clone(),
+            before: change.before,
+            after: change.after,
+            history: draft.target_histories.get(&change.path).cloned().unwrap_or_default().into_iter().collect(),
+        };
+        written.entry(&change.path).or_insert_with(first).after = change.after;
+    }
+    written.into_values().collect()
 }
 
 fn verb(kind: OpKind) -> &'static str {

@@ -9,3 +9,4 @@ mod registry;
 mod scene;
 mod sqlite;
 mod suite;
+mod syncs;

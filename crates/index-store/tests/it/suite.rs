@@ -30,7 +30,9 @@ fn memory() {
 #[test]
 fn json() {
     index_suite::run(
-        &|| in_directory(|path| Box::new(JsonIndex::create(&path, JsonOptions::default()).unwrap())),
+        &|| {
+            in_directory(|path| Box::new(JsonIndex::create(&path, JsonOptions::default()).unwrap()))
+        },
         &model,
     );
 }
@@ -39,7 +41,10 @@ fn json() {
 #[test]
 fn json_compacting() {
     let eager = |path: PathBuf| -> Box<dyn IndexStore> {
-        let options = JsonOptions { compact_above: 0, ..JsonOptions::default() };
+        let options = JsonOptions {
+            compact_above: 0,
+            ..JsonOptions::default()
+        };
         Box::new(JsonIndex::create(&path, options).unwrap())
     };
     index_suite::run(&|| in_directory(eager), &model);
@@ -48,7 +53,11 @@ fn json_compacting() {
 #[test]
 fn sqlite() {
     index_suite::run(
-        &|| in_directory(|path| Box::new(SqliteIndex::create(&path, SqliteOptions::default()).unwrap())),
+        &|| {
+            in_directory(|path| {
+                Box::new(SqliteIndex::create(&path, SqliteOptions::default()).unwrap())
+            })
+        },
         &model,
     );
 }
@@ -57,7 +66,10 @@ fn sqlite() {
 #[test]
 fn sqlite_with_rollback_journal() {
     let open = |path: PathBuf| -> Box<dyn IndexStore> {
-        let options = SqliteOptions { journal: Journal::Delete, ..SqliteOptions::default() };
+        let options = SqliteOptions {
+            journal: Journal::Delete,
+            ..SqliteOptions::default()
+        };
         Box::new(SqliteIndex::create(&path, options).unwrap())
     };
     index_suite::run(&|| in_directory(open), &model);
@@ -66,7 +78,10 @@ fn sqlite_with_rollback_journal() {
 #[test]
 fn sqlite_emptying_its_log() {
     let eager = |path: PathBuf| -> Box<dyn IndexStore> {
-        let options = SqliteOptions { log_above: 0, ..SqliteOptions::default() };
+        let options = SqliteOptions {
+            log_above: 0,
+            ..SqliteOptions::default()
+        };
         Box::new(SqliteIndex::create(&path, options).unwrap())
     };
     index_suite::run(&|| in_directory(eager), &model);

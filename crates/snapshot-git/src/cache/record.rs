@@ -56,8 +56,12 @@ pub(crate) mod flag {
     pub(crate) const WANTED_SIZE: u8 = 2;
     /// Its stamp was too young to be trusted.
     pub(crate) const RACY: u8 = 4;
-    /// It, or something below it, was tracked at the record's index digest.
+    /// It, or something below it, was tracked at the record's index digest. Says something only with [`JUDGED`].
     pub(crate) const TRACKED: u8 = 8;
+    /// Whether it is tracked was looked up.
+    pub(crate) const JUDGED: u8 = 16;
+    /// What is remembered of the look-up.
+    pub(crate) const LOOKED_UP: u8 = TRACKED | JUDGED;
 }
 
 /// One name of a directory, owned.

@@ -100,8 +100,8 @@ impl Source {
     }
 }
 
-/// Ids that more than one pack has: two captures at once can do that.
-fn stored_twice(packs: &[Arc<Pack>]) -> Result<HashSet<Id>, SnapshotError> {
+/// All ids, and those that more than one pack has: two captures at once can do that.
+fn stored_ids(packs: &[Arc<Pack>]) -> Result<(HashSet<Id>, HashSet<Id>), SnapshotError> {
     let (mut once, mut twice) = (HashSet::new(), HashSet::new());
     for pack in packs {
         for entry in pack.idx().entries().map_err(at(pack.path()))? {
@@ -110,7 +110,7 @@ fn stored_twice(packs: &[Arc<Pack>]) -> Result<HashSet<Id>, SnapshotError> {
             }
         }
     }
-    Ok(twice)
+    Ok((once, twice))
 }
 
 fn idx_len(path: &Path) -> u64 {
@@ -130,7 +130,6 @@ impl Plan {
     fn make(store: &Store, live: &HashSet<Id>) -> Result<Self, SnapshotError> {
         let mut plan = Self::default();
         let mut missing = live.clone();
-        let mut all: HashSet<Id> = HashSet::new();
         let packs = store.packs()?;
         missing.remove(&key(&ObjectId::empty_tree(gix::hash::Kind::Sha1)));
         let mut sources = Vec::new();
@@ -141,15 +140,13 @@ impl Plan {
             order.push((pack.is_damaged(), linked, pack));
         }
         order.sort_by_key(|(damaged, linked, pack)| (*damaged, *linked, std::cmp::Reverse(pack.idx().count())));
-        let twice = stored_twice(&packs)?;
+        let (all, twice) = stored_ids(&packs)?;
         for (damaged, linked, pack) in order {
             let mut entries = pack.idx().entries().map_err(at(pack.path()))?;
             entries.sort_unstable_by_key(|e| e.offset);
-            all.extend(entries.iter().map(|e| e.id));
             let file = pack.file().map_err(at(pack.path()))?;
             let mut piece = vec![0; PIECE];
-            let ends: Vec<u64> =
-                entries.iter().skip(1).map(|e| e.offset).chain([pack.len().saturating_sub(TRAILER)]).collect();
+            let ends: Vec<u64> = entries.iter().skip(1).map(|e| e.offset).chain([pack.end()]).collect();
             let sized = entries.iter().zip(ends).map(|(e, end)| (*e, end.saturating_sub(e.offset)));
             // Of an object that is here twice, the copy that stays must be the one that is sound.
             let mut sound = |e: &Entry, len| {
@@ -214,9 +211,11 @@ impl Plan {
                 let path = entry.map_err(at(dir))?.path();
                 let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
                 let packed = dir == store.pack_dir() && name.starts_with("pack-");
-                let temporary = name.starts_with(TEMPORARY) || (packed && name.contains(".tmp"));
-                let torn = packed && name.ends_with(".pack") && !known.contains(&*path);
-                let orphan = packed && name.ends_with(".idx") && !path.with_extension("pack").exists();
+                // The second kind is what a git that somebody ran here has left.
+                let temporary = name.starts_with(TEMPORARY) || name.starts_with("tmp_");
+                let ends_in = |ending| path.extension().is_some_and(|e| e == ending);
+                let torn = packed && ends_in("pack") && !known.contains(&*path);
+                let orphan = packed && ends_in("idx") && !path.with_extension("pack").exists();
                 if temporary || orphan || (torn && damaged_too) {
                     self.sweep.push(path);
                 }
@@ -239,7 +238,7 @@ impl Plan {
         let total = self.groups.len() as u64;
         let mut bumped = false;
         let mut bump_once = || {
-            if !std::mem::replace(&mut bumped, true) { bump() } else { Ok(()) }
+            if std::mem::replace(&mut bumped, true) { Ok(()) } else { bump() }
         };
         let mut result = Ok(());
         for (n, group) in self.groups.iter().enumerate() {
@@ -381,6 +380,10 @@ fn re_encode(store: &Store, id: &ObjectId, writer: &mut PackWriter) -> Result<bo
             }
         }
     }
-    let Some((kind, body)) = store.foreign(id)? else { return Ok(false) };
+    let (kind, body) = match store.foreign(id) {
+        Ok(Some(found)) => found,
+        Ok(None) | Err(SnapshotError::Missing { .. } | SnapshotError::Damaged { .. }) => return Ok(false),
+        Err(e) => return Err(e),
+    };
     writer.take_checked(store.ops(), kind, *id, body.len() as u64, Level::Fast, &mut &body[..])
 }

@@ -15,7 +15,7 @@ pub(crate) use self::{
     usage::usage,
     verify::verify,
 };
-#[expect(unused_imports, reason = "for the backend")]
+#[allow(unused_imports, reason = "for the backend")]
 pub(crate) use node::root_meta;
 
 #[cfg(test)]

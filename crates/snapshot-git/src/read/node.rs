@@ -46,7 +46,7 @@ pub(super) struct Node {
     /// What was left out of it.
     pub(super) skipped: BTreeMap<Vec<u8>, SkipReason>,
     /// Meta trees of subdirectories, also of those that are not in the snapshot.
-    pub(super) below: BTreeMap<Vec<u8>, ObjectId>,
+    pub(super) below: Below,
 }
 
 /// The entries of a tree, in its own order. The empty tree needs no object.
@@ -63,11 +63,11 @@ pub(super) fn entries(store: &Store, id: &ObjectId) -> Result<Vec<(Vec<u8>, Entr
         .collect()
 }
 
+/// Meta trees of subdirectories, by name.
+pub(super) type Below = BTreeMap<Vec<u8>, ObjectId>;
+
 /// The meta tree's own blob and the meta trees below.
-fn meta_entries(
-    store: &Store,
-    id: &ObjectId,
-) -> Result<(Option<ObjectId>, BTreeMap<Vec<u8>, ObjectId>), SnapshotError> {
+fn meta_entries(store: &Store, id: &ObjectId) -> Result<(Option<ObjectId>, Below), SnapshotError> {
     let (mut own, mut below) = (None, BTreeMap::new());
     for (name, kind, id) in entries(store, id)? {
         match (kind, name.split_first()) {
@@ -101,7 +101,7 @@ pub(crate) fn root_meta(store: &Store, snapshot: &Snapshot) -> Result<DirMeta, S
 pub(super) fn left_out(
     store: &Store,
     meta: &ObjectId,
-) -> Result<(BTreeMap<Vec<u8>, SkipReason>, BTreeMap<Vec<u8>, ObjectId>), SnapshotError> {
+) -> Result<(BTreeMap<Vec<u8>, SkipReason>, Below), SnapshotError> {
     let (own, below) = meta_entries(store, meta)?;
     let skipped = own.map(|id| dir_meta(store, &id)).transpose()?.unwrap_or_default().skipped;
     Ok((skipped, below))

@@ -8,13 +8,13 @@ use std::{
 use checkpoint_core::{Snapshot, SnapshotError, VerifyLevel};
 use gix::{
     ObjectId,
-    objs::{Kind, tree::EntryKind},
+    objs::{Kind, tree::EntryKind as TreeEntry},
 };
 
 use super::node::{dir_meta, entries};
 use crate::{
     meta::BLOB,
-    store::{Id, Store, damaged, object_hasher, object_id, to_core, to_gix},
+    store::{EntryKind, Found, Id, Store, damaged, object_hasher, object_id, to_core, to_gix},
 };
 
 /// Checks one snapshot; the error names the first object that is missing or damaged, in the order of a walk.
@@ -56,8 +56,8 @@ impl Check<'_> {
             let mut below = Vec::new();
             for (name, kind, child) in entries(self.store, &id)? {
                 match kind {
-                    EntryKind::Tree => below.push(child),
-                    EntryKind::Commit => return Err(damaged(&id, "a commit where only files and directories can be")),
+                    TreeEntry::Tree => below.push(child),
+                    TreeEntry::Commit => return Err(damaged(&id, "a commit where only files and directories can be")),
                     _ if meta && name == BLOB => {
                         drop(dir_meta(self.store, &child)?);
                         self.blob(&child)?;
@@ -80,21 +80,28 @@ impl Check<'_> {
                 _ => Err(damaged(id, "not a blob")),
             };
         }
-        let (size, mut content) = self.store.stream(id)?;
-        let mut hasher = object_hasher(Kind::Blob, size);
-        let mut piece = vec![0; 64 << 10];
-        loop {
-            match content.read(&mut piece) {
-                Ok(0) => break,
-                Ok(n) => hasher.update(&piece[..n]),
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(SnapshotError::Damaged { id: to_core(id), source: e.into() }),
+        let found = self.store.with_entry(id, |mut entry| {
+            if entry.kind() != EntryKind::Whole(Kind::Blob) {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "not a blob"));
             }
-        }
-        // A detected collision cannot have been stored by us.
-        match hasher.try_finalize() {
-            Ok(found) if found == *id => Ok(()),
-            _ => Err(damaged(id, "its content has another id")),
+            let mut hasher = object_hasher(Kind::Blob, entry.size());
+            let mut piece = vec![0; 64 << 10];
+            loop {
+                match entry.read(&mut piece)? {
+                    0 => break,
+                    n => hasher.update(&piece[..n]),
+                }
+            }
+            // A detected collision cannot have been stored by us.
+            match hasher.try_finalize() {
+                Ok(found) if found == *id => Ok(()),
+                _ => Err(io::Error::new(io::ErrorKind::InvalidData, "its content has another id")),
+            }
+        })?;
+        match found {
+            Found::Ours(()) => Ok(()),
+            Found::Foreign(Kind::Blob, body) if object_id(Kind::Blob, &body)? == *id => Ok(()),
+            Found::Foreign(..) => Err(damaged(id, "its content has another id")),
         }
     }
 }

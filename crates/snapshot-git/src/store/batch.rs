@@ -135,7 +135,7 @@ impl<'s> Batch<'s> {
         for writer in small {
             match big.last_mut().or(open.last_mut()) {
                 Some(first) => {
-                    let done = first.absorb(ops, writer);
+                    let done = first.absorb(ops, &writer);
                     if done.is_err() {
                         let mut writers = lock(&self.writers);
                         writers.append(&mut big);

@@ -18,7 +18,7 @@ const FAN: usize = 1024;
 const IDS: usize = HEAD + FAN;
 const TAIL: usize = 40;
 /// Larger indexes are not kept in memory but read where a lookup needs them.
-const KEPT_IN_MEMORY: u64 = 1 << 20;
+const KEPT_IN_MEMORY: u64 = 4 << 20;
 /// Ids read at once when looking up in a file.
 const WINDOW: u32 = 200;
 
@@ -188,7 +188,7 @@ impl Idx {
             let (from, to) = if high - low <= WINDOW || matches!(self.bytes, Bytes::Memory(_)) {
                 (low, high)
             } else {
-                let middle = low + u32::try_from(u64::from(high - low) * guess >> 16).expect("below high");
+                let middle = low + u32::try_from((u64::from(high - low) * guess) >> 16).expect("below high");
                 let from = middle.saturating_sub(WINDOW / 2).max(low).min(high - WINDOW);
                 (from, from + WINDOW)
             };
@@ -275,7 +275,7 @@ mod tests {
             let mut all = entries(n);
             let bytes = encode(&mut all, &[7; 20]).unwrap();
             let path = dir.path().join(n.to_string());
-            std::fs::write(&path, &bytes).unwrap();
+            std::io::Write::write_all(&mut File::create(&path).unwrap(), &bytes).unwrap();
             let file = Idx::of(Bytes::File(File::open(&path).unwrap()), bytes.len() as u64).unwrap();
             for idx in [Idx::from_bytes(bytes).unwrap(), file, Idx::open(&path).unwrap()] {
                 assert!(idx.is_sound().unwrap());

@@ -79,7 +79,11 @@ impl Ops {
     pub(crate) fn sync_dir(&self, path: &Path) -> io::Result<()> {
         self.step()?;
         self.syncs.fetch_add(1, Ordering::Relaxed);
-        File::open(path)?.sync_all()
+        match File::open(path)?.sync_all() {
+            // Some file systems have no such thing; git goes on there too.
+            Err(e) if matches!(e.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Ok(()),
+            done => done,
+        }
     }
 
     /// Renames within a directory.

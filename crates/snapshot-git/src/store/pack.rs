@@ -82,6 +82,11 @@ impl Pack {
         self.len
     }
 
+    /// Where its entries end. One that lost its end has no trailer either.
+    pub(crate) fn end(&self) -> u64 {
+        if self.damaged { self.len } else { self.len.saturating_sub(TRAILER) }
+    }
+
     /// True when nobody may rely on it.
     pub(crate) fn is_damaged(&self) -> bool {
         self.damaged
@@ -109,8 +114,7 @@ impl Pack {
 
     /// Starts reading the entry at `offset`; with `crc`, its stored bytes are checked as well.
     pub(crate) fn entry(&self, offset: u64, crc: Option<u32>) -> io::Result<EntryReader> {
-        let end = self.len.saturating_sub(TRAILER);
-        EntryReader::new(self.file()?, offset, end, crc)
+        EntryReader::new(self.file()?, offset, self.end(), crc)
     }
 }
 
@@ -190,6 +194,13 @@ impl EntryReader {
         self.kind
     }
 
+    /// Goes by the checksum of the content alone, which is in the pack itself: the one of the stored bytes is in the
+    /// index, and a damaged index shall not make a good object unreadable.
+    pub(crate) fn without_crc(mut self) -> Self {
+        self.crc = None;
+        self
+    }
+
     /// Size of the object. Only announced: a damaged header can say anything.
     pub(crate) fn size(&self) -> u64 {
         self.size
@@ -221,10 +232,11 @@ impl EntryReader {
         if self.used == self.buffer.len() && self.next < self.end {
             self.refill(NEXT_READ)?;
         }
-        let (before_in, before_out) = (self.inflate.total_in(), self.inflate.total_out());
-        let status = self.inflate.decompress(&self.buffer[self.used..], to, InflateFlush::NoFlush);
-        let taken = usize::try_from(self.inflate.total_in() - before_in).expect("within the buffer");
-        let made = usize::try_from(self.inflate.total_out() - before_out).expect("within the buffer");
+        let inflate = &mut self.inflate;
+        let (before_in, before_out) = (inflate.total_in(), inflate.total_out());
+        let status = inflate.decompress(&self.buffer[self.used..], to, InflateFlush::NoFlush);
+        let taken = usize::try_from(inflate.total_in() - before_in).expect("within the buffer");
+        let made = usize::try_from(inflate.total_out() - before_out).expect("within the buffer");
         self.consume(taken);
         let over = match status {
             Ok(Status::StreamEnd) => true,
@@ -304,14 +316,16 @@ pub(crate) struct Scan {
 }
 
 /// Reads a pack from end to end and hashes every object: what its index would have to say.
-pub(crate) fn scan(path: &Path) -> io::Result<Scan> {
+///
+/// `hints` are offsets that an unsound index gives, in order: behind a damaged entry the scan goes on at the next.
+pub(crate) fn scan(path: &Path, hints: &[u64]) -> io::Result<Scan> {
     let file = Arc::new(File::open(path)?);
     let len = file.metadata()?.len();
     let mut scan = Scan { entries: Vec::new(), sum: [0; 20], whole: false };
     if len < HEADER + TRAILER {
         return Ok(scan);
     }
-    let mut head = [0; HEADER as usize];
+    let mut head = [0; 12];
     file.read_exact_at(&mut head, 0)?;
     let count = u32::from_be_bytes([head[8], head[9], head[10], head[11]]);
     file.read_exact_at(&mut scan.sum, len - TRAILER)?;
@@ -320,9 +334,14 @@ pub(crate) fn scan(path: &Path) -> io::Result<Scan> {
     let end = if sound { len - TRAILER } else { len };
     let mut at = HEADER;
     while at < end && head[..4] == *b"PACK" {
-        let Ok((entry, stop)) = scan_entry(&file, at, end) else { break };
-        scan.entries.push(entry);
-        at = stop;
+        if let Ok((entry, stop)) = scan_entry(&file, at, end) {
+            scan.entries.push(entry);
+            at = stop;
+        } else if let Some(next) = hints.get(hints.partition_point(|hint| *hint <= at)) {
+            at = *next;
+        } else {
+            break;
+        }
     }
     scan.whole = sound && at == end && scan.entries.len() == count as usize;
     Ok(scan)

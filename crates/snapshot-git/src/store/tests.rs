@@ -1,4 +1,5 @@
 //! The store as a capture uses it, and as a crash, a full disk or plain git meets it.
+#![allow(clippy::disallowed_methods, reason = "tests damage files and ask plain git")]
 
 use std::{fs, io::Cursor, path::Path, process::Command};
 
@@ -138,6 +139,15 @@ fn a_batch_is_one_pack_with_two_syncs_and_git_reads_it() {
     // A second handle, as of another process.
     let other = Store::open(store.dir()).unwrap();
     assert_eq!(read_blob(&other, &ids[7]).unwrap(), b"worker 0 object 7");
+}
+
+#[test]
+fn a_store_is_shared_by_threads() {
+    fn shared<T: Send + Sync>() {}
+    fn sent<T: Send>() {}
+    shared::<Store>();
+    shared::<Batch<'_>>();
+    sent::<Worker<'_, '_>>();
 }
 
 #[test]
@@ -294,6 +304,7 @@ fn sixty_packs_are_read_by_us_and_by_git() {
     for k in 0..60u32 {
         let id = blob(&k.to_be_bytes());
         assert!(store.contains(&id));
+        assert_eq!(store.contain_on_disk(&[blob(b"no"), id, id]).unwrap(), [false, true, true]);
         assert_eq!(read_blob(&other, &id).unwrap(), k.to_be_bytes());
     }
     assert_eq!(files(&store, "pack").len(), 60);
@@ -397,7 +408,7 @@ fn deltas_and_loose_objects_of_others_are_read() {
     let (top, store) = store();
     let work = top.path().join("work");
     fs::create_dir(&work).unwrap();
-    let text: String = (0..3000).map(|k| format!("line {k} of a long file\n")).collect();
+    let text = (0..3000).map(|k| format!("line {k} of a long file")).collect::<Vec<_>>().join("\n");
     let near = text.replace("line 1500", "line fifteen hundred");
     let dot_git = work.join(".git");
     if git(&dot_git, &["init", "--quiet", "--bare"]).is_none() {
@@ -499,7 +510,7 @@ mod damage {
     use super::*;
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(150))]
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(100) })]
         /// Any flipped bytes in pack or index: an object reads as it was or not at all, and nothing panics.
         #[test]
         fn flipped_bytes_never_panic_and_never_give_wrong_bytes(
@@ -508,7 +519,7 @@ mod damage {
             boot in any::<bool>(),
         ) {
             let (_top, store) = store();
-            let bodies: Vec<Vec<u8>> = (0..30u32).map(|k| if k % 2 == 0 { noise(u64::from(k), 300) } else { vec![k as u8; 9000] }).collect();
+            let bodies: Vec<Vec<u8>> = (0..30u8).map(|k| if k % 2 == 0 { noise(u64::from(k), 300) } else { vec![k; 9000] }).collect();
             put(&store, &bodies.iter().map(Vec::as_slice).collect::<Vec<_>>());
             let pack = files(&store, "pack").remove(0);
             let idx = pack.with_extension("idx");

@@ -206,13 +206,12 @@ impl PackWriter {
 
     /// Forgets an entry that was begun.
     pub(crate) fn abandon(&mut self, open: &Open) {
-        match open.start.checked_sub(self.flushed) {
-            Some(at) => self.buffer.truncate(usize::try_from(at).expect("within the buffer")),
+        if let Some(at) = open.start.checked_sub(self.flushed) {
+            self.buffer.truncate(usize::try_from(at).expect("within the buffer"));
+        } else {
             // What was flushed of it is overwritten, or cut off when the pack is sealed.
-            None => {
-                self.buffer.clear();
-                self.flushed = open.start;
-            }
+            self.buffer.clear();
+            self.flushed = open.start;
         }
     }
 
@@ -272,7 +271,7 @@ impl PackWriter {
     }
 
     /// Takes over everything of another pack that is still in memory.
-    pub(crate) fn absorb(&mut self, ops: &Ops, other: Self) -> Result<(), SnapshotError> {
+    pub(crate) fn absorb(&mut self, ops: &Ops, other: &Self) -> Result<(), SnapshotError> {
         if self.buffer.len() >= BUFFER {
             self.flush(ops)?;
         }

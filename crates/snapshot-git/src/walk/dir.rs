@@ -222,7 +222,7 @@ impl<'a> Walk<'a> {
             }
         }
         let nested = has_git && self.closed_by_itself(node, fd);
-        if nested != record.has(dir_flag::NESTED) {
+        if nested != record.has(dir_flag::NESTED) || (nested && node.closed.is_none() && !self.wants_below(node)) {
             return false;
         }
         let closed = node.closed.or(nested.then_some(SkipReason::NestedRepo));
@@ -271,7 +271,7 @@ impl<'a> Walk<'a> {
         let Here { node, fd, .. } = *here;
         let name = entry.name.to_bytes();
         match entry.what {
-            What::File(stamp, _) | What::Link(stamp, _) if entry.flags & !flag::TRACKED == 0 => {
+            What::File(stamp, _) | What::Link(stamp, _) if entry.flags == 0 => {
                 let kind = if matches!(entry.what, What::File(..)) { FileType::RegularFile } else { FileType::Symlink };
                 // Directories are only walked by record on local file systems, where every field of a stamp counts.
                 let same = seen.map_or_else(|| stat_at(fd, entry.name), Ok).is_ok_and(|facts| {
@@ -506,7 +506,9 @@ impl<'a> Walk<'a> {
     fn wants_below(&self, node: &Arc<Node<'a>>) -> bool {
         let Some(parent) = node.parent.as_ref() else { return true };
         let hint = parent.record.get().copied().zip(node.recorded);
-        self.want_dir(parent, &node.path, node.name.to_bytes(), SkipReason::NestedRepo, hint).any
+        let want = self.want_dir(parent, &node.path, node.name.to_bytes(), SkipReason::NestedRepo, hint);
+        node.state().entry_flags = want.flags;
+        want.any
     }
 
     fn is_temporary(&self, name: &[u8]) -> bool {

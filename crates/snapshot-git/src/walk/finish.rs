@@ -40,9 +40,10 @@ impl<'a> Walk<'a> {
     /// Tells a directory how one below it ended.
     fn deliver(&self, hand: &mut Hand<'a>, parent: &Arc<Node<'a>>, node: &Node<'a>, outcome: Outcome) {
         let name = node.name.to_bytes();
-        let kept = node.entry_flags & flag::TRACKED;
+        let all = node.entry_flags | node.state().entry_flags;
+        let kept = all & flag::LOOKED_UP;
         let (what, mode, flags) = match outcome {
-            Outcome::Captured((tree, meta)) => (What::Dir(tree, meta), node.state().mode, node.entry_flags),
+            Outcome::Captured((tree, meta)) => (What::Dir(tree, meta), node.state().mode, all),
             Outcome::Skipped(why) => (What::Skipped(why, true), 0, kept),
             Outcome::Gone => (What::Gone, 0, 0),
             Outcome::Swapped => {
@@ -71,6 +72,7 @@ impl<'a> Walk<'a> {
             kept.mode = state.mode;
             kept.dev = state.dev;
             kept.stamp = state.stamp;
+            kept.entry_flags = state.entry_flags;
         }
         if state.fd.take().is_some() {
             self.open_dirs.fetch_sub(1, Ordering::Relaxed);
@@ -90,7 +92,16 @@ impl<'a> Walk<'a> {
     fn build(&self, hand: &mut Hand<'a>, node: &Node<'a>, mut state: State) -> Result<Outcome, SnapshotError> {
         let record = node.record.get();
         let extra = if node.is_root() { self.loose_digest() } else { [0; 16] };
-        if let Some(record) = record.filter(|r| state.over_record && !state.dirty && r.head.extra == extra) {
+        let same = |record: &&Record<'a>| {
+            // Whether it is wanted for its own sake is no matter of its stamps.
+            let hollow = || !record.entries().any(|e| e.what.is_captured());
+            let collapses = state.closed.is_some() && !node.wanted && hollow();
+            state.over_record
+                && !state.dirty
+                && record.head.extra == extra
+                && record.has(dir_flag::COLLAPSED) == collapses
+        };
+        if let Some(record) = record.filter(same) {
             return Ok(self.unchanged(hand, node, record, state.closed));
         }
         let mut entries = std::mem::take(&mut state.entries);
@@ -118,7 +129,7 @@ impl<'a> Walk<'a> {
 
     /// A directory that is what its record says.
     fn unchanged(&self, hand: &mut Hand<'a>, node: &Node<'a>, record: &Record<'a>, closed: Option<SkipReason>) -> Outcome {
-        if let Some(why) = closed.filter(|_| record.has(dir_flag::COLLAPSED) && !node.wanted) {
+        if let Some(why) = closed.filter(|_| record.has(dir_flag::COLLAPSED)) {
             return Outcome::Skipped(why);
         }
         if record.has(dir_flag::HAS_SKIPPED) {
@@ -242,7 +253,7 @@ impl<'a> Walk<'a> {
         let skipped = entries.iter().any(|e| matches!(e.what, What::Skipped(..)));
         let exceptions = entries.iter().any(|e| {
             let by_rule = SkipReason::IgnoredRoot;
-            e.flags & (flag::WANTED_RULE | flag::WANTED_SIZE) != 0
+            e.flags & (flag::WANTED_RULE | flag::WANTED_SIZE | flag::JUDGED) != 0
                 || matches!(e.what, What::Skipped(why, _) if why == by_rule || why == SkipReason::TooLarge)
                 || (matches!(e.what, What::Skipped(SkipReason::NestedRepo, _)) && &*e.name != b".git")
         });

@@ -16,7 +16,7 @@ use rustix::{
 };
 
 use super::{
-    Hand, SMALL_FILE, TREES_RESERVE, Walk,
+    Hand, SMALL_FILE, Walk,
     facts::{Facts, Trust, stat_at, stat_fd},
     node::{Node, Outcome},
     wants::Hint,
@@ -129,7 +129,7 @@ impl<'a> Walk<'a> {
         mut flags: u8,
         recorded: Option<EntryRef<'a>>,
     ) -> Leaf {
-        let skip = |why, flags: u8| Leaf::Is(What::Skipped(why, false), 0, flags & flag::TRACKED);
+        let skip = |why, flags: u8| Leaf::Is(What::Skipped(why, false), 0, flags & flag::LOOKED_UP);
         self.tick(hand);
         for _ in 0..TRIES {
             let facts = match stat_at(fd, name) {
@@ -217,7 +217,7 @@ impl<'a> Walk<'a> {
     fn file(&self, hand: &mut Hand<'a>, dir: BorrowedFd<'_>, name: &CStr, size: u64) -> Content {
         // Rule files are decided about while their directory is.
         let rules = matches!(name.to_bytes(), GITIGNORE | RWDIGNORE);
-        if size >= self.late_size && !hand.late && !rules {
+        if size >= self.late_size && hand.late.is_none() && !rules {
             return Content::Later;
         }
         let fd = match rustix::fs::openat(dir, name, FILE_FLAGS, Mode::empty()) {
@@ -237,7 +237,7 @@ impl<'a> Walk<'a> {
         let mut file = File::from(fd);
         if before.stamp.size > BIG {
             // It has grown since it was looked at: it waits its turn like the others.
-            return if hand.late { self.big(hand, &mut file, before) } else { Content::Later };
+            return if hand.late.is_some() { self.big(hand, &mut file, before) } else { Content::Later };
         }
         let len = usize::try_from(before.stamp.size).unwrap_or(usize::MAX);
         let mut content = std::mem::take(&mut hand.content);
@@ -259,7 +259,7 @@ impl<'a> Walk<'a> {
             Err(_) => return Content::Skipped(SkipReason::Collision),
         };
         let needed = content.len() as u64;
-        if !self.fits(needed) && !self.s.batch.contains(&id) {
+        if !self.may_store(hand, needed) && !self.s.batch.contains(&id) {
             if needed > SMALL_FILE {
                 return Content::Skipped(SkipReason::Budget);
             }
@@ -288,7 +288,7 @@ impl<'a> Walk<'a> {
         if self.has(&id) || !self.s.write {
             return Content::Stored(id, before);
         }
-        if !self.fits(len) {
+        if !self.may_store(hand, len) {
             return Content::Skipped(SkipReason::Budget);
         }
         if file.rewind().is_err() {
@@ -317,8 +317,9 @@ impl<'a> Walk<'a> {
         })
     }
 
-    fn fits(&self, needed: u64) -> bool {
-        !self.s.write || needed.saturating_add(TREES_RESERVE.min(self.s.room / 8)) <= self.room()
+    /// May this much new content be stored? A late file has its claim; it may have grown since.
+    fn may_store(&self, hand: &Hand<'a>, needed: u64) -> bool {
+        hand.late.map_or_else(|| self.fits(needed), |claim| needed <= claim || !self.s.write)
     }
 
     pub(super) fn io(&self, path: &[u8], errno: Errno) -> SnapshotError {

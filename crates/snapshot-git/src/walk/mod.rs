@@ -118,6 +118,8 @@ pub(crate) struct Walk<'a> {
     late: Mutex<(bool, Vec<(u64, Arc<Node<'a>>, LeafJob<'a>)>)>,
     /// Files of this size and above are stored late.
     late_size: u64,
+    /// Bytes set aside for late files that are being stored.
+    claimed: AtomicU64,
     /// Rule files that are not captured: path from the root, id, content.
     loose_rules: Mutex<BTreeMap<Vec<u8>, (ObjectId, Vec<u8>)>>,
     stop: AtomicBool,
@@ -133,8 +135,8 @@ struct Hand<'a> {
     dirents: Vec<MaybeUninit<u8>>,
     content: Vec<u8>,
     found: Found,
-    /// Working on late files.
-    late: bool,
+    /// Room that was claimed for the late file under way; 0 where there was none.
+    late: Option<u64>,
     ticks: u32,
 }
 
@@ -159,6 +161,7 @@ pub(crate) fn run(setup: Setup<'_>) -> Result<Found, SnapshotError> {
         looked_at: AtomicU64::new(0),
         late: Mutex::default(),
         late_size: late_size.min(leaf::BIG),
+        claimed: AtomicU64::new(0),
         loose_rules: Mutex::default(),
         stop: AtomicBool::new(false),
         failure: Mutex::default(),
@@ -216,7 +219,7 @@ impl<'a> Walk<'a> {
             dirents: vec![MaybeUninit::uninit(); 32 << 10],
             content: Vec::new(),
             found: Found::default(),
-            late: false,
+            late: None,
             ticks: 0,
         };
         let mut idle = 0u32;
@@ -225,7 +228,6 @@ impl<'a> Walk<'a> {
         while !self.stop.load(Ordering::Relaxed) {
             if let Some(job) = hand.queue.pop().or_else(|| steal(me, stealers)) {
                 idle = 0;
-                hand.late = false;
                 self.check_time();
                 match job {
                     Job::Dir(node) => self.dir(&mut hand, &node),
@@ -236,12 +238,14 @@ impl<'a> Walk<'a> {
             } else if self.left.load(Ordering::Acquire) == 0 {
                 break;
             } else if self.active.load(Ordering::Acquire) == 0
-                && let Some((_, node, leaf)) = self.next_late()
+                && let Some((claim, node, leaf)) = self.next_late()
             {
                 idle = 0;
-                hand.late = true;
+                hand.late = Some(claim);
                 self.check_time();
                 self.leaves(&mut hand, &node, vec![leaf]);
+                hand.late = None;
+                self.claimed.fetch_sub(claim, Ordering::AcqRel);
                 self.left.fetch_sub(1, Ordering::AcqRel);
             } else {
                 idle += 1;
@@ -256,7 +260,8 @@ impl<'a> Walk<'a> {
         hand.found
     }
 
-    /// The smallest file that was put off: when room is short, the largest are left out.
+    /// The smallest file that was put off, with the room that is set aside for it: when room is short, the largest
+    /// are left out. Claimed in order, so that it does not matter which worker is faster.
     fn next_late(&self) -> Option<(u64, Arc<Node<'a>>, LeafJob<'a>)> {
         let mut late = lock(&self.late);
         let (sorted, files) = &mut *late;
@@ -264,7 +269,10 @@ impl<'a> Walk<'a> {
             files.sort_unstable_by(|a, b| (b.0, &b.1.path, &b.2.name).cmp(&(a.0, &a.1.path, &a.2.name)));
             *sorted = true;
         }
-        files.pop()
+        let (size, node, leaf) = files.pop()?;
+        let claim = if self.fits(size) { size } else { 0 };
+        self.claimed.fetch_add(claim, Ordering::AcqRel);
+        Some((claim, node, leaf))
     }
 
     fn push(&self, hand: &Hand<'a>, node: &Node<'a>, job: Job<'a>) {
@@ -313,6 +321,12 @@ impl<'a> Walk<'a> {
 
     fn room(&self) -> u64 {
         self.s.room.saturating_sub(self.s.batch.bytes())
+    }
+
+    /// Is there room for this much content, next to what is claimed and what the trees will need?
+    fn fits(&self, needed: u64) -> bool {
+        let aside = self.claimed.load(Ordering::Acquire).saturating_add(TREES_RESERVE.min(self.s.room / 8));
+        !self.s.write || needed.saturating_add(aside) <= self.room()
     }
 
     /// Stores a tree or a meta blob.

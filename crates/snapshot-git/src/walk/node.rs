@@ -33,7 +33,7 @@ pub(crate) struct Node<'c> {
     pub(crate) included: bool,
     /// Somebody wants this very directory, so that it stays even when it is empty.
     pub(crate) wanted: bool,
-    /// Something tracked lies below: remembered for the next capture.
+    /// Flags of its entry in its parent.
     pub(crate) entry_flags: u8,
     /// What the parent's record says of it.
     pub(crate) recorded: Option<EntryRef<'c>>,
@@ -59,6 +59,8 @@ pub(crate) struct State {
     /// `closed`, or the reason that its own `.git` gives.
     pub(crate) closed: Option<SkipReason>,
     pub(crate) level: Option<Arc<Level>>,
+    /// More flags of its entry in its parent, found when it was entered.
+    pub(crate) entry_flags: u8,
     /// Flags of the record to be written.
     pub(crate) flags: u8,
     /// True when `entries` are changes to the record; false when they are all there is.

@@ -62,7 +62,9 @@ pub(crate) fn unsettled<'d>(
     counts: &(dyn Fn(&[u8]) -> bool + Sync),
 ) -> Vec<&'d SeenDir> {
     let live = Mutex::new(BTreeMap::new());
-    let mark = |dir: &'d SeenDir| drop(live.lock().unwrap_or_else(PoisonError::into_inner).insert(&dir.path[..], dir));
+    let mark = |dir: &'d SeenDir| {
+        live.lock().unwrap_or_else(PoisonError::into_inner).insert(&dir.path[..], dir);
+    };
     in_parallel(dirs, threads, &|dir| {
         if !find(root, &dir.path).is_ok_and(|facts| dir.is_same(&facts)) {
             mark(dir);

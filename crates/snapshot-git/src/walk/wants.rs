@@ -17,8 +17,12 @@ pub(super) struct Want {
     pub(super) any: bool,
     /// The path itself.
     pub(super) this: bool,
-    /// [`flag::TRACKED`] where the index names it.
+    /// What the index says of it: bits of [`flag::LOOKED_UP`].
     pub(super) flags: u8,
+}
+
+fn looked_up(tracked: bool) -> u8 {
+    if tracked { flag::LOOKED_UP } else { flag::JUDGED }
 }
 
 /// What the cache says of a name, with the record that says so.
@@ -32,7 +36,7 @@ impl<'a> Walk<'a> {
         let this = tracked
             || self.s.cover.names(&rel)
             || (self.base_holds(node, name, hint) && !self.s.cover.released(&rel));
-        Want { any: this, this, flags: if tracked { flag::TRACKED } else { 0 } }
+        Want { any: this, this, flags: looked_up(tracked) }
     }
 
     /// Is a directory, or something below it, wanted although a rule leaves it out for `why`?
@@ -47,14 +51,15 @@ impl<'a> Walk<'a> {
             || held
             || self.s.cover.names_below(&rel)
             || (why == SkipReason::IgnoredRoot && globs.may_match_below(path));
-        Want { any, this, flags: if tracked { flag::TRACKED } else { 0 } }
+        Want { any, this, flags: looked_up(tracked) }
     }
 
     /// What the last look at the same index found.
     fn known_tracked(&self, hint: Hint<'a>) -> Option<bool> {
         let (record, entry) = hint?;
         let digest = self.s.tracked.digest;
-        (digest != 0 && record.head.index == digest).then_some(entry.flags & flag::TRACKED != 0)
+        let known = digest != 0 && record.head.index == digest && entry.flags & flag::JUDGED != 0;
+        known.then_some(entry.flags & flag::TRACKED != 0)
     }
 
     fn base_holds(&self, node: &Node<'a>, name: &[u8], hint: Hint<'a>) -> bool {

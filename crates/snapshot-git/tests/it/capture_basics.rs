@@ -34,7 +34,7 @@ fn trees_equal_git_write_tree() {
     let Some(tree) = world.git_tree() else { return };
     assert_eq!(without_attributes.snapshot.tree.to_string(), tree);
     assert_ne!(captured.snapshot.tree.to_string(), tree);
-    assert_eq!(captured.files, 14);
+    assert_eq!(captured.files, 15);
     crate::world::run_git(&world.store(), &["--git-dir", ".", "fsck", "--full", "--strict"], &[]);
 }
 

@@ -2,4 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod capture_basics;
+mod capture_cache;
+mod capture_cover;
+mod capture_git;
+mod capture_limits;
+mod capture_rules;
 mod world;

@@ -108,18 +108,7 @@ impl World {
     }
 
     pub(crate) fn try_capture_with(&self, progress: &dyn Progress) -> Result<Captured, SnapshotError> {
-        let Ask { base, held, not_held, include, temporaries, policy, write, deadline } = &self.ask;
-        self.backend.capture(&CaptureRequest {
-            base: *base,
-            held,
-            not_held,
-            include,
-            temporaries,
-            policy,
-            write: *write,
-            deadline: *deadline,
-            progress,
-        })
+        try_capture_with(&self.backend, &self.ask, progress)
     }
 
     pub(crate) fn try_capture(&self) -> Result<Captured, SnapshotError> {
@@ -188,6 +177,26 @@ impl World {
         run_git(&self.root, &["-c", "core.autocrlf=false", "-c", "core.bare=false", "add", "-A", "-f", "."], &env)?;
         run_git(&self.root, &["write-tree"], &env)
     }
+}
+
+fn try_capture_with(backend: &GitSnapshots, ask: &Ask, progress: &dyn Progress) -> Result<Captured, SnapshotError> {
+    let Ask { base, held, not_held, include, temporaries, policy, write, deadline } = ask;
+    backend.capture(&CaptureRequest {
+        base: *base,
+        held,
+        not_held,
+        include,
+        temporaries,
+        policy,
+        write: *write,
+        deadline: *deadline,
+        progress,
+    })
+}
+
+/// A capture through another handle.
+pub(crate) fn capture_with(backend: &GitSnapshots, ask: &Ask) -> Captured {
+    try_capture_with(backend, ask, &NoProgress).unwrap()
 }
 
 fn open(dir: &TempDir, root: &Path, options: Options) -> GitSnapshots {

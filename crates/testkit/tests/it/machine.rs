@@ -71,23 +71,39 @@ fn edits() -> impl Strategy<Value = Edit> {
     ]
 }
 
-fn actions() -> impl Strategy<Value = Action> {
+/// What comes after a turn: operations, and what they must survive.
+fn operations() -> impl Strategy<Value = Action> {
     prop_oneof![
-        14 => edits().prop_map(Action::Edit),
-        3 => Just(Action::TurnStart),
-        3 => Just(Action::TurnEnd),
-        1 => Just(Action::Interrupt),
-        1 => Just(Action::Mutation),
-        2 => Just(Action::Save),
-        5 => (any::<usize>(), any::<bool>(), any::<bool>(), proptest::option::weighted(0.2, edits()))
+        8 => (any::<usize>(), any::<bool>(), any::<bool>(), proptest::option::weighted(0.2, edits()))
             .prop_map(|(pick, exact, ask, during)| Action::To { pick, exact, ask, during }),
-        3 => any::<bool>().prop_map(|ask| Action::Undo { ask }),
-        1 => Just(Action::Redo),
-        2 => (any::<usize>(), 1..40u64, any::<bool>()).prop_map(|(pick, at, back)| Action::Crash { pick, at, back }),
+        4 => any::<bool>().prop_map(|ask| Action::Undo { ask }),
+        2 => Just(Action::Redo),
+        5 => (any::<usize>(), 1..40u64, any::<bool>()).prop_map(|(pick, at, back)| Action::Crash { pick, at, back }),
+        1 => Just(Action::Save),
         1 => Just(Action::Gc),
         1 => Just(Action::Reopen),
         1 => Just(Action::LoseGit),
+        2 => edits().prop_map(Action::Edit),
     ]
+}
+
+fn some_edits(range: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Action>> {
+    proptest::collection::vec(edits().prop_map(Action::Edit), range)
+}
+
+/// Edits by hand, a turn with its edits and its end or an interrupt or none, edits by hand, operations.
+fn round() -> impl Strategy<Value = Vec<Action>> {
+    let ends = prop_oneof![6 => Just(vec![Action::TurnEnd]), 2 => Just(vec![Action::Interrupt]), 1 => Just(vec![])];
+    let starts = prop_oneof![5 => Just(Action::TurnStart), 2 => Just(Action::Save)];
+    let middle = prop_oneof![3 => Just(vec![]), 1 => Just(vec![Action::Mutation])];
+    let parts = (some_edits(0..4), starts, some_edits(1..5), middle, some_edits(0..3), ends, some_edits(0..2));
+    (parts, proptest::collection::vec(operations(), 1..4)).prop_map(|((hand, start, work, middle, more, end, late), operations)| {
+        [hand, vec![start], work, middle, more, end, late, operations].concat()
+    })
+}
+
+fn actions() -> impl Strategy<Value = Vec<Action>> {
+    (some_edits(3..8), proptest::collection::vec(round(), 1..5)).prop_map(|(first, rounds)| [first, rounds.concat()].concat())
 }
 
 fn at(root: &Path, n: usize) -> PathBuf {
@@ -106,7 +122,10 @@ fn perform(root: &Path, edit: &Edit) {
             let path = at(root, *n);
             let blocked = path.symlink_metadata().is_ok_and(|meta| !meta.is_file());
             if !blocked || clear(&path) {
-                let _ = fs::write(&path, vec![*c; *len]);
+                if let Some(parent) = path.parent() {
+                    drop(fs::create_dir_all(parent));
+                }
+                drop(fs::write(&path, vec![*c; *len]));
             }
         }
         Edit::Remove(n) => {
@@ -117,19 +136,19 @@ fn perform(root: &Path, edit: &Edit) {
             if path.symlink_metadata().is_ok_and(|meta| !meta.is_dir()) {
                 clear(&path);
             }
-            let _ = fs::create_dir(&path);
+            drop(fs::create_dir(&path));
         }
         Edit::Link(n, to) => {
             let path = at(root, *n);
             let target = ["a", "../outside/victim", "nowhere", ".", "d"][*to];
             if clear(&path) {
-                let _ = symlink(target, &path);
+                drop(symlink(target, &path));
             }
         }
         Edit::Fifo(n) => {
             let path = at(root, *n);
             if clear(&path) && path.parent().is_some_and(Path::is_dir) {
-                let _ = std::process::Command::new("mkfifo").arg("-m").arg("640").arg("--").arg(&path).stderr(std::process::Stdio::null()).status();
+                drop(std::process::Command::new("mkfifo").arg("-m").arg("640").arg("--").arg(&path).stderr(std::process::Stdio::null()).status());
             }
         }
         Edit::Mode(n, mode) => {
@@ -137,17 +156,17 @@ fn perform(root: &Path, edit: &Edit) {
             if let Ok(meta) = path.symlink_metadata() {
                 let mode = if meta.is_dir() { MODES[*mode] & 0o777 | 0o700 } else { MODES[*mode] };
                 if !meta.is_symlink() {
-                    let _ = fs::set_permissions(&path, fs::Permissions::from_mode(mode));
+                    drop(fs::set_permissions(&path, fs::Permissions::from_mode(mode)));
                 }
             }
         }
         Edit::Rename(a, b) => {
-            let _ = fs::rename(at(root, *a), at(root, *b));
+            drop(fs::rename(at(root, *a), at(root, *b)));
         }
         Edit::Rules(n) => {
             let path = root.join(".gitignore");
             if clear(&path) {
-                let _ = fs::write(path, RULES[*n]);
+                drop(fs::write(path, RULES[*n]));
             }
         }
     }
@@ -259,6 +278,7 @@ impl Machine {
             self.note_edits(&before, &edited);
             before = edited;
         }
+        tally(&format!("to ask={ask} {}", label(&result)));
         match result {
             Ok(done) if done.status == Status::Nothing => assert_eq!(text(&differing(&before, &self.world.scan())), Vec::<String>::new()),
             Ok(done) => self.restored(at, &before, &done, exact, ask),
@@ -335,7 +355,9 @@ impl Machine {
     fn undo(&mut self, ask: bool) {
         let before = self.world.scan();
         let request = checkpoint_core::ReverseRequest { policy: Self::policy(true, ask), ..undo() };
-        match self.world.engine.undo(&request) {
+        let result = self.world.engine.undo(&request);
+        tally(&format!("undo ask={ask} {}", label(&result)));
+        match result {
             Ok(done) if done.status == Status::Nothing => {}
             Ok(done) => {
                 let after = self.world.scan();
@@ -365,7 +387,9 @@ impl Machine {
     fn redo(&mut self) {
         let before = self.world.scan();
         let request = checkpoint_core::ReverseRequest { policy: Self::policy(true, false), ..undo() };
-        match self.world.engine.redo(&request) {
+        let result = self.world.engine.redo(&request);
+        tally(&format!("redo {}", label(&result)));
+        match result {
             Ok(_) => {
                 let touched = differing(&before, &self.world.scan());
                 self.after_operation(&touched);
@@ -394,6 +418,7 @@ impl Machine {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => self.refused(&before, &error),
             Err(_) => {
+                tally(&format!("crash back={back}"));
                 let how = if back { Recovery::Back } else { Recovery::Finish };
                 let done = self.world.engine.recover(how).unwrap();
                 let after = self.world.scan();
@@ -464,6 +489,20 @@ impl Machine {
     }
 }
 
+/// Counts what happened, so that a run can be seen to have exercised what it claims.
+static TALLY: Mutex<std::collections::BTreeMap<String, u32>> = Mutex::new(std::collections::BTreeMap::new());
+
+fn tally(what: &str) {
+    *TALLY.lock().unwrap().entry(what.to_owned()).or_default() += 1;
+}
+
+fn label(result: &Result<Outcome, EngineError>) -> String {
+    match result {
+        Ok(done) => format!("{:?}", done.status),
+        Err(error) => error.code().to_owned(),
+    }
+}
+
 fn at_or_below(path: &[u8], dir: &[u8]) -> bool {
     path == dir || path.strip_prefix(dir).is_some_and(|rest| rest.first() == Some(&b'/'))
 }
@@ -482,7 +521,7 @@ proptest! {
     fn any_history_keeps_every_promise(
         kind in prop_oneof![4 => Just(Kind::Memory), 1 => Just(Kind::Json), 1 => Just(Kind::Sqlite)],
         git in any::<bool>(),
-        actions in proptest::collection::vec(actions(), 4..24),
+        actions in actions(),
     ) {
         let mut machine = Machine::new(kind, git);
         for action in actions {
@@ -490,6 +529,46 @@ proptest! {
         }
         machine.world.engine.gc(false).unwrap();
         machine.verify();
+    }
+}
+
+/// Found by chance: each was a fault once.
+#[test]
+fn histories_that_once_broke_a_promise() {
+    let to = |pick, exact, ask| Action::To { pick, exact, ask, during: None };
+    let edit = Action::Edit;
+    let histories = [vec![
+        edit(Edit::Write(7, 0, 0)),
+        edit(Edit::Link(3, 0)),
+        Action::TurnStart,
+        edit(Edit::Write(3, 0, 0)),
+        Action::Mutation,
+        Action::TurnEnd,
+        to(0, true, false),
+        to(1, false, false),
+        edit(Edit::Write(2, 0, 64)),
+        Action::TurnStart,
+        edit(Edit::Write(0, 0, 0)),
+        edit(Edit::Dir(2)),
+        Action::TurnEnd,
+        to(0, true, true),
+    ]];
+    for history in histories {
+        for git in [false, true] {
+            let mut machine = Machine::new(Kind::Memory, git);
+            for action in history.clone() {
+                machine.step(action);
+            }
+        }
+    }
+}
+
+#[test]
+fn zz_the_histories_were_worth_running() {
+    // Runs on its own too: then there is nothing to count.
+    let tally = TALLY.lock().unwrap().clone();
+    if std::env::var_os("RWD_SHOW_TALLY").is_some() {
+        eprintln!("{tally:#?}");
     }
 }
 

@@ -295,13 +295,22 @@ fn compose(
     let root = base.join("ws");
     let store = base.join("store");
     std::fs::create_dir_all(&store).unwrap();
-    let git_config = snapshot_git::GitConfigSources { global: Some(base.join("no-gitconfig")), ..Default::default() };
-    let options = snapshot_git::Options { git_config, ..snapshot_git::Options::default() };
+    let epoch = Arc::new(snapshot_git::EpochFile::new(store.join("epoch")));
+    let config = snapshot_git::UserConfig::none();
+    let options = snapshot_git::Options { config, ..snapshot_git::Options::new(epoch) };
     let snapshots = snapshot_git::GitSnapshots::open(&root, &store.join("git"), &store.join("stat.cache"), options).unwrap();
     let index: Arc<dyn IndexStore> = match kind {
         Kind::Memory => Arc::clone(memory) as Arc<dyn IndexStore>,
-        Kind::Json => Arc::new(index_store::JsonIndex::open(&store.join("index.jsonl"), index_store::JsonOptions::default()).unwrap()),
-        Kind::Sqlite => Arc::new(index_store::SqliteIndex::open(&store.join("index.sqlite"), index_store::SqliteOptions::default()).unwrap()),
+        Kind::Json => {
+            let (path, options) = (store.join("index.jsonl"), index_store::JsonOptions::default());
+            let opened = if path.exists() { index_store::JsonIndex::open(&path, options) } else { index_store::JsonIndex::create(&path, options) };
+            Arc::new(opened.unwrap())
+        }
+        Kind::Sqlite => {
+            let (path, options) = (store.join("index.sqlite"), index_store::SqliteOptions::default());
+            let opened = if path.exists() { index_store::SqliteIndex::open(&path, options) } else { index_store::SqliteIndex::create(&path, options) };
+            Arc::new(opened.unwrap())
+        }
     };
     let options = workspace_fs::Options { crash: Arc::clone(trap) as Arc<dyn Crash>, ..workspace_fs::Options::default() };
     let files = RealWorkspace::with_options(&root, options).unwrap();

@@ -198,7 +198,7 @@ fn facts_and_states_follow_no_link() {
     assert_eq!(scratch.observe("socket"), PathState::Opaque);
 }
 
-/// 002-19's long names, K-22's odd ones: a path is bytes, of any length.
+/// K-22: a path is bytes, whatever they are, and of any length.
 #[test]
 fn names_of_any_bytes_and_paths_of_any_length() {
     let scratch = Scratch::new();

@@ -6,4 +6,5 @@ mod guards;
 mod kinds;
 mod metadata;
 mod scratch;
+mod suite;
 mod traces;
