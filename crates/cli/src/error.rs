@@ -47,9 +47,6 @@ pub(crate) enum CliError {
     /// The data directory.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// A signal came before anything was begun.
-    #[error("interrupted")]
-    Interrupted,
     /// Nobody reads the answer any more: no error.
     #[error("nobody reads the answer")]
     BrokenPipe,
@@ -193,7 +190,6 @@ fn code(error: &CliError) -> &'static str {
             DataError::Io { source, .. } => io_code(source),
             _ => "data-directory",
         },
-        CliError::Interrupted => "interrupted",
         CliError::BrokenPipe => "broken-pipe",
         CliError::Failure { source, .. } => source.downcast_ref::<std::io::Error>().map_or("failure", io_code),
     }
@@ -239,7 +235,6 @@ fn exit_code(error: &CliError) -> u8 {
             },
             _ => exit::FAILURE,
         },
-        CliError::Interrupted => exit::INTERRUPTED,
         CliError::BrokenPipe => exit::OK,
         CliError::Failure { .. } => exit::FAILURE,
         CliError::Coded { exit, .. } => *exit,

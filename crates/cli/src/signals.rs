@@ -41,13 +41,18 @@ impl Stop {
 /// Shows how far it is on a terminal, and stops when a signal came.
 pub(crate) struct Watch {
     stop: Stop,
-    shown: bool,
+    shown: AtomicBool,
     bar: Mutex<Option<(Instant, ProgressBar)>>,
 }
 
 impl Watch {
     pub(crate) fn new(stop: Stop, shown: bool) -> Self {
-        Self { stop, shown, bar: Mutex::new(None) }
+        Self { stop, shown: AtomicBool::new(shown), bar: Mutex::new(None) }
+    }
+
+    /// Shows nothing from now on.
+    pub(crate) fn hush(&self) {
+        self.shown.store(false, Ordering::Relaxed);
     }
 
     /// Takes the line away again.
@@ -79,9 +84,15 @@ impl Watch {
     }
 }
 
+impl std::fmt::Debug for Watch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watch").field("stop", &self.stop).finish_non_exhaustive()
+    }
+}
+
 impl Progress for Watch {
     fn tick(&self, what: &'static str, done: u64, total: Option<u64>) -> ControlFlow<()> {
-        if self.shown {
+        if self.shown.load(Ordering::Relaxed) {
             self.show(what, done, total);
         }
         if self.stop.is_asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

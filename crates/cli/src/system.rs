@@ -18,21 +18,21 @@ impl Clock for SystemClock {
     }
 
     fn read_local(&self, text: &str) -> Option<Timestamp> {
-        read_local(text, &jiff::Zoned::now())
+        read_local(text, &jiff::ZonedDateTime::now())
     }
 }
 
 /// The newest instant that `text` can mean and that is not after `now`.
-fn read_local(text: &str, now: &jiff::Zoned) -> Option<Timestamp> {
+fn read_local(text: &str, now: &jiff::ZonedDateTime) -> Option<Timestamp> {
     let zone = now.time_zone().clone();
     if let Ok(full) = text.parse::<jiff::civil::DateTime>() {
-        let at = full.to_zoned(zone).ok()?;
+        let at = full.to_zoned_datetime(zone).ok()?;
         return (at <= *now).then(|| Timestamp(at.timestamp().as_millisecond()));
     }
     let time: jiff::civil::Time = text.parse().ok()?;
     let mut date = now.date();
     for _ in 0..2 {
-        let at = date.to_datetime(time).to_zoned(zone.clone()).ok()?;
+        let at = date.to_datetime(time).to_zoned_datetime(zone.clone()).ok()?;
         if at <= *now {
             return Some(Timestamp(at.timestamp().as_millisecond()));
         }
@@ -69,9 +69,9 @@ mod tests {
     use super::*;
 
     fn at(text: &str, now: &str) -> Option<String> {
-        let now: jiff::Zoned = now.parse().unwrap();
+        let now: jiff::ZonedDateTime = now.parse().unwrap();
         let found = read_local(text, &now)?;
-        Some(jiff::Timestamp::from_millisecond(found.0).unwrap().to_zoned(now.time_zone().clone()).datetime().to_string())
+        Some(jiff::Timestamp::from_millisecond(found.0).unwrap().to_zoned_datetime(now.time_zone().clone()).datetime().to_string())
     }
 
     /// TA17: a time of day is the newest such instant that is not in the future.

@@ -31,7 +31,7 @@ pub(crate) fn size(bytes: u64) -> String {
 
 /// The local time: without the date today.
 pub(crate) fn time(at: Timestamp, now: Timestamp) -> String {
-    let zoned = |at: Timestamp| jiff::Timestamp::from_millisecond(at.0).ok().map(|t| t.to_zoned(jiff::tz::TimeZone::system()));
+    let zoned = |at: Timestamp| jiff::Timestamp::from_millisecond(at.0).ok().map(|t| t.to_zoned_datetime(jiff::tz::TimeZone::system()));
     let (Some(at), Some(now)) = (zoned(at), zoned(now)) else { return "?".to_owned() };
     let format = if at.date() == now.date() { "%H:%M:%S" } else { "%Y-%m-%d %H:%M" };
     at.strftime(format).to_string()

@@ -111,7 +111,19 @@ impl PathEntry {
     }
 }
 
+impl StoredEntry {
+    /// For people: where the bytes are now.
+    pub(crate) fn line(&self) -> String {
+        format!("what somebody else wrote to {} is kept as blob {}", shown(&self.path), self.blob)
+    }
+}
+
 impl ChangeEntry {
+    /// What happened to it.
+    pub(crate) fn word(&self) -> &'static str {
+        self.change
+    }
+
     /// For people: the path on one line whatever it holds.
     pub(crate) fn line(&self) -> String {
         shown(&self.path)
@@ -643,6 +655,8 @@ pub(crate) struct SettingEntry {
     pub(crate) value: serde_json::Value,
     /// `default`, a file, or an environment variable.
     pub(crate) origin: String,
+    /// What it means.
+    pub(crate) about: &'static str,
 }
 
 /// `rwd config`.

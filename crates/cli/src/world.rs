@@ -17,11 +17,11 @@ pub struct World {
     /// The current directory; `None` when it is gone.
     pub cwd: Option<PathBuf>,
     /// Where answers come from.
-    pub stdin: Box<dyn BufRead>,
+    pub stdin: Box<dyn BufRead + Send>,
     /// Where answers of ours go.
-    pub stdout: Box<dyn Write>,
+    pub stdout: Box<dyn Write + Send>,
     /// Where everything else goes.
-    pub stderr: Box<dyn Write>,
+    pub stderr: Box<dyn Write + Send>,
     /// True when somebody can be asked: standard input and standard error are terminals.
     pub can_ask: bool,
     /// True when standard output is a terminal.

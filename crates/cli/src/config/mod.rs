@@ -154,6 +154,12 @@ impl Settings {
         }
     }
 
+    /// The same, once its warnings were told.
+    pub(crate) fn told(mut self) -> Self {
+        self.warnings.clear();
+        self
+    }
+
     fn value(&self, name: &str) -> Option<&Value> {
         self.values.get(name).map(|(value, _)| value)
     }
