@@ -1,1 +1,7 @@
-fn main() {}
+//! The program `rwd`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ExitCode::from(rwd::run(rwd::World::of_process()))
+}

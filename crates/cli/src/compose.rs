@@ -1,0 +1,241 @@
+//! Puts an engine together: which workspace, which store, which rules (design § 4).
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use checkpoint_core::{
+    Approver, Engine, IdSource, IndexStore, Overlap, Place, Required, SessionKey, SnapshotBackend, StoreLock, WorkspaceFs, WorkspaceId,
+};
+use index_store::{DataDir, Found, IndexKind, IndexOptions, Journal, Registration, Registry, Standing, Workspace, WorkspaceDir};
+use snapshot_git::{EpochFile, GitSnapshots};
+use workspace_fs::RealWorkspace;
+
+use crate::args::IndexChoice;
+use crate::config::Settings;
+use crate::error::CliError;
+use crate::run::Run;
+use crate::system::{SystemClock, SystemIds, SystemProcesses};
+
+/// A registered workspace and where its data lies.
+#[derive(Clone, Debug)]
+pub(crate) struct Located {
+    pub(crate) workspace: Workspace,
+    pub(crate) standing: Standing,
+    pub(crate) registry: Registry,
+    pub(crate) data: DataDir,
+    pub(crate) dir: WorkspaceDir,
+}
+
+impl Located {
+    fn new(found: Found, registry: Registry, data: DataDir) -> Self {
+        let dir = data.workspace(&found.workspace.id);
+        Self { workspace: found.workspace, standing: found.standing, registry, data, dir }
+    }
+
+    /// The root, canonical.
+    pub(crate) fn root(&self) -> &Path {
+        &self.workspace.root
+    }
+
+    /// The incarnation that is there now: one that is not registered yet counts already.
+    pub(crate) fn incarnation(&self) -> u32 {
+        match self.standing {
+            Standing::NewIncarnation => self.workspace.incarnation + 1,
+            _ => self.workspace.incarnation,
+        }
+    }
+
+    /// Other registered workspaces whose roots overlap this one and still exist.
+    pub(crate) fn overlapping(&self) -> Result<Vec<Workspace>, CliError> {
+        let mut others = self.registry.overlapping(self.root())?;
+        others.retain(|other| other.id != self.workspace.id && other.root.is_dir());
+        Ok(others)
+    }
+}
+
+/// An engine with what it was made of.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) located: Located,
+    pub(crate) settings: Settings,
+    pub(crate) engine: Engine,
+    pub(crate) index: Arc<dyn IndexStore>,
+    pub(crate) snapshots: Arc<dyn SnapshotBackend>,
+    pub(crate) files: Arc<RealWorkspace>,
+    pub(crate) lock: Arc<dyn StoreLock>,
+    /// Harnesses that this process runs in and that have a session here.
+    pub(crate) agents: Vec<String>,
+}
+
+/// The data directory that applies.
+pub(crate) fn data_dir(run: &Run) -> Result<DataDir, CliError> {
+    let explicit = run.global.data_dir.as_deref().map(|path| run.absolute(path)).transpose()?;
+    let data = DataDir::locate(explicit.as_deref(), &|name| run.world.var(name).map(std::ffi::OsStr::to_owned));
+    let data = data.ok_or_else(|| CliError::usage("no-data-dir", "there is no home directory: say --data-dir"))?;
+    // What follows must not depend on the current directory.
+    Ok(DataDir::new(run.absolute(data.path())?))
+}
+
+/// The workspace at or above the start directory. Changes nothing.
+pub(crate) fn find(run: &Run) -> Result<Located, CliError> {
+    let (data, start) = (data_dir(run)?, run.start()?);
+    let registry = Registry::new(data.clone());
+    let found = registry.find(&start)?.ok_or_else(|| CliError::NoWorkspace { start: start.clone() })?;
+    refuse_moved(&found)?;
+    Ok(Located::new(found, registry, data))
+}
+
+/// The workspace to save into: the nearest registered one, else the start directory itself, registered now.
+pub(crate) fn find_or_register(run: &Run) -> Result<Located, CliError> {
+    let (data, start) = (data_dir(run)?, run.start()?);
+    let registry = Registry::new(data.clone());
+    let known = registry.find(&start)?;
+    // A moved root is its own only after `adopt`; with --force it becomes a workspace of its own.
+    let root = known.filter(|found| found.standing != Standing::Moved || !run.global.force).map_or(start, |found| found.root);
+    let registration = Registration {
+        id: WorkspaceId::from_bytes(SystemIds.next()),
+        now: checkpoint_core::Clock::now(&SystemClock),
+        git_common_dir: git_common_dir(&root),
+        home: run.world.home().map(Path::to_owned),
+        force: run.global.force,
+        as_new: run.global.force,
+    };
+    let found = registry.register(&root, &registration)?;
+    refuse_moved(&found)?;
+    Ok(Located::new(found, registry, data))
+}
+
+fn refuse_moved(found: &Found) -> Result<(), CliError> {
+    match found.standing {
+        Standing::Moved => Err(CliError::Moved { root: found.root.clone(), before: found.workspace.root.clone() }),
+        _ => Ok(()),
+    }
+}
+
+/// The git common directory of a root, where it lies in a worktree: it helps to recognise a moved root.
+pub(crate) fn git_common_dir(root: &Path) -> Option<PathBuf> {
+    let (found, _) = gix::discover::upwards(root).ok()?;
+    let (git_dir, _) = found.into_repository_and_work_tree_directories();
+    let common = std::fs::read_to_string(git_dir.join("commondir")).ok().map(|text| git_dir.join(text.trim_end()));
+    common.unwrap_or(git_dir).canonicalize().ok()
+}
+
+/// Where SQLite must not keep its log in shared memory.
+fn journal(dir: &Path) -> Journal {
+    let facts = std::fs::File::open(dir).and_then(durable_fs::fs_facts);
+    match facts {
+        Ok(facts) if facts.local || facts.name == "unknown" => Journal::Wal,
+        _ => Journal::Delete,
+    }
+}
+
+fn kind(choice: IndexChoice) -> IndexKind {
+    match choice {
+        IndexChoice::Sqlite => IndexKind::Sqlite,
+        IndexChoice::Json => IndexKind::Json,
+    }
+}
+
+/// Opens the index of a workspace.
+pub(crate) fn open_index(run: &Run, dir: &WorkspaceDir, settings: &Settings) -> Result<Arc<dyn IndexStore>, CliError> {
+    dir.create()?;
+    let asked = run.global.index.map(kind);
+    // A setting is for new workspaces; the flag contradicts an existing one.
+    let wanted = match (asked, dir.index_kind()?) {
+        (None, None) => settings.index().map(kind),
+        (asked, _) => asked,
+    };
+    Ok(dir.open_index(IndexOptions { kind: wanted, journal: journal(dir.path()) })?.into())
+}
+
+/// Opens the object store of a workspace.
+pub(crate) fn open_store(located: &Located) -> Result<GitSnapshots, CliError> {
+    let epoch = Arc::new(EpochFile::new(located.dir.epoch().path()));
+    let mut options = snapshot_git::Options::new(epoch);
+    options.data_dir = Some(located.data.path().to_owned());
+    Ok(GitSnapshots::open(located.root(), &located.dir.git(), &located.dir.stat_cache(), options)?)
+}
+
+/// Opens the user's files of a workspace.
+pub(crate) fn open_files(located: &Located) -> Result<RealWorkspace, CliError> {
+    let reserved = vec![located.data.path().to_owned()];
+    let options = workspace_fs::Options { reserved, ..workspace_fs::Options::default() };
+    Ok(RealWorkspace::with_options(located.root(), options)?)
+}
+
+/// Other workspaces that an operation here must respect.
+fn overlaps(located: &Located) -> Result<Vec<Overlap>, CliError> {
+    let mut overlaps = Vec::new();
+    for other in located.overlapping()? {
+        let dir = located.data.workspace(&other.id);
+        if dir.index_kind()?.is_none() {
+            continue;
+        }
+        let index: Arc<dyn IndexStore> = dir.open_index(IndexOptions { kind: None, journal: journal(dir.path()) })?.into();
+        tracing::debug!(root = %other.root.display(), "overlaps");
+        overlaps.push(Overlap { lock: Arc::new(dir.lock()), index, before: other.root < located.workspace.root });
+    }
+    Ok(overlaps)
+}
+
+/// Composes the engine.
+pub(crate) fn open(run: &Run, located: Located, settings: Settings, approver: Arc<dyn Approver>) -> Result<Opened, CliError> {
+    for warning in &settings.warnings {
+        run.out.remark(&format!("warning: {warning}"));
+    }
+    let index = open_index(run, &located.dir, &settings)?;
+    let snapshots: Arc<dyn SnapshotBackend> = Arc::new(open_store(&located)?);
+    let files = Arc::new(open_files(&located)?);
+    let lock: Arc<dyn StoreLock> = Arc::new(located.dir.lock());
+    let required = Required {
+        place: Place { workspace: located.workspace.id, incarnation: located.incarnation() },
+        snapshots: Arc::clone(&snapshots),
+        index: Arc::clone(&index),
+        files: Arc::clone(&files) as Arc<dyn WorkspaceFs>,
+        lock: Arc::clone(&lock),
+        clock: Arc::new(SystemClock),
+        ids: Arc::new(SystemIds),
+    };
+    let engine = Engine::builder(required)
+        .sessions(Arc::clone(&run.world.sessions))
+        .approver(approver)
+        .processes(Arc::new(SystemProcesses))
+        .progress(Arc::clone(&run.watch) as Arc<dyn checkpoint_core::Progress>)
+        .overlaps(overlaps(&located)?)
+        .capture_policy(settings.capture())
+        .quota(settings.quota())
+        .lock_wait(settings.lock_wait())
+        .build();
+    let known = index.sessions()?;
+    let around = crate::agent::surrounding(&run.world);
+    let agents = around.into_iter().filter(|agent| known.iter().any(|s| s.key.harness() == *agent)).map(str::to_owned).collect();
+    tracing::debug!(root = %located.root().display(), index = index.name(), "opened");
+    Ok(Opened { located, settings, engine, index, snapshots, files, lock, agents })
+}
+
+impl Opened {
+    /// The session that `--session` names: as it is, or by a unique beginning of its id.
+    pub(crate) fn session(&self, run: &Run) -> Result<Option<SessionKey>, CliError> {
+        let Some(text) = &run.global.session else { return Ok(None) };
+        let exact = SessionKey::parse(text).map_err(|error| CliError::usage("bad-session", error.to_string()))?;
+        let known = self.index.sessions()?;
+        if known.iter().any(|session| session.key == exact) {
+            return Ok(Some(exact));
+        }
+        let (harness, id) = text.split_once(':').map_or((None, text.as_str()), |(harness, id)| (Some(harness), id));
+        let fits = |key: &&SessionKey| key.id().starts_with(id) && harness.is_none_or(|h| key.harness() == h);
+        let found: Vec<&SessionKey> = known.iter().map(|session| &session.key).filter(fits).collect();
+        let given = format!("session {text}");
+        match found.as_slice() {
+            [one] => Ok(Some((*one).clone())),
+            [] => {
+                let choices = known.iter().take(10).map(|session| session.key.to_string()).collect();
+                Err(checkpoint_core::EngineError::NotFound { given, choices }.into())
+            }
+            many => {
+                let choices = many.iter().map(ToString::to_string).collect();
+                Err(checkpoint_core::EngineError::Ambiguous { given, choices }.into())
+            }
+        }
+    }
+}

@@ -1,0 +1,495 @@
+//! Every error a run can end with, and the one place that maps it to code, message, hints, paths and exit code.
+
+use std::error::Error;
+use std::path::PathBuf;
+
+use checkpoint_core::{Blocked, BoxError, EngineError, FsError, LockError, RelPath};
+use index_store::DataError;
+
+use crate::exit;
+use crate::wire::{self, ErrorBody, ReasonEntry};
+
+/// Why a run ended without an answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CliError {
+    /// The command line cannot be read, or asks for help, which is none.
+    #[error("{}", first_line(.0))]
+    Clap(#[from] clap::Error),
+    /// The request is wrong.
+    #[error("{message}")]
+    Usage {
+        /// Stable.
+        code: &'static str,
+        message: String,
+        hint: Option<String>,
+    },
+    /// A path of the command line lies outside the workspace, or cannot be named.
+    #[error("{} {why}", given.display())]
+    OutsidePath { given: PathBuf, why: String },
+    /// No workspace is registered here.
+    #[error("no workspace is registered at or above {}", start.display())]
+    NoWorkspace { start: PathBuf },
+    /// The workspace here was registered at another path.
+    #[error("the workspace at {} was at {} before", root.display(), before.display())]
+    Moved { root: PathBuf, before: PathBuf },
+    /// A setting is malformed.
+    #[error("{key}: {why} ({origin})")]
+    Config { key: String, why: String, origin: String },
+    /// An agent's process may not do this.
+    #[error("{message}")]
+    Agent { message: String, hint: String },
+    /// Something that destroys needs a yes.
+    #[error("{what} needs confirmation")]
+    NeedsYes { what: String, declined: bool },
+    /// The engine.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The data directory.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// Nobody reads the answer any more: no error.
+    #[error("nobody reads the answer")]
+    BrokenPipe,
+    /// The rest.
+    #[error("{what}")]
+    Failure { what: String, source: BoxError },
+    /// A second error under a message of ours.
+    #[error("{message}")]
+    Coded { code: &'static str, message: String, hints: Vec<String>, exit: u8 },
+}
+
+impl CliError {
+    pub(crate) fn failure(what: impl Into<String>, source: impl Into<BoxError>) -> Self {
+        Self::Failure { what: what.into(), source: source.into() }
+    }
+
+    pub(crate) fn usage(code: &'static str, message: impl Into<String>) -> Self {
+        Self::Usage { code, message: message.into(), hint: None }
+    }
+}
+
+macro_rules! through_engine {
+    ($($from:ty),+) => {$(
+        impl From<$from> for CliError {
+            fn from(error: $from) -> Self {
+                Self::Engine(error.into())
+            }
+        }
+    )+};
+}
+
+through_engine!(
+    checkpoint_core::IndexError,
+    checkpoint_core::SnapshotError,
+    checkpoint_core::LockError,
+    checkpoint_core::FsError,
+    checkpoint_core::AddressError
+);
+
+fn first_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or_default();
+    line.strip_prefix("error: ").unwrap_or(line).to_owned()
+}
+
+/// What a run knows when it reports an error: how the command was typed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Typed {
+    /// `rwd` and its arguments up to `--`, without `--yes`, `--no-input` and `--plan`.
+    pub(crate) words: Vec<String>,
+    /// `--` and what follows.
+    pub(crate) rest: Vec<String>,
+    /// The flags that lead to this workspace, for other commands to paste.
+    pub(crate) place: Vec<String>,
+}
+
+impl Typed {
+    /// The same command with more flags.
+    pub(crate) fn with(&self, more: &[&str]) -> String {
+        let more = more.iter().map(|word| quote(word));
+        self.words.iter().cloned().chain(more).chain(self.rest.iter().cloned()).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Another command for this workspace.
+    pub(crate) fn other(&self, words: &[&str]) -> String {
+        let words = words.iter().map(|word| quote(word));
+        std::iter::once("rwd".to_owned()).chain(self.place.iter().cloned()).chain(words).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// A word as a shell reads it back.
+pub(crate) fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,^~".contains(c);
+    if !word.is_empty() && !word.starts_with('~') && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// An error as people and machines get it.
+#[derive(Debug)]
+pub(crate) struct Report {
+    pub(crate) body: ErrorBody,
+    pub(crate) exit: u8,
+}
+
+/// Maps an error.
+pub(crate) fn report(error: &CliError, typed: &Typed) -> Report {
+    let mut body = ErrorBody {
+        code: code(error).to_owned(),
+        message: error.to_string(),
+        hints: hints(error, typed),
+        paths: paths(error),
+        op: None,
+        guard: None,
+        plan: None,
+        causes: causes(error),
+    };
+    if let CliError::Engine(engine) = error {
+        let inner = innermost(engine);
+        body.op = inner.operation().map(|id| id.to_string());
+        body.guard = inner.guard().map(|id| id.to_string());
+        if let EngineError::NotApproved { preview, .. } | EngineError::Undecided { preview } = inner {
+            body.plan = Some(preview.plan_id.clone());
+        }
+    }
+    Report { body, exit: exit_code(error) }
+}
+
+/// A capture's gap stands for what caused it.
+fn innermost(error: &EngineError) -> &EngineError {
+    match error {
+        EngineError::Gap { source, .. } => innermost(source),
+        other => other,
+    }
+}
+
+fn code(error: &CliError) -> &'static str {
+    match error {
+        CliError::Clap(_) => "usage",
+        CliError::Usage { code, .. } | CliError::Coded { code, .. } => code,
+        CliError::OutsidePath { .. } => "outside-workspace",
+        CliError::NoWorkspace { .. } => "no-workspace",
+        CliError::Moved { .. } => "moved-workspace",
+        CliError::Config { .. } => "bad-config",
+        CliError::Agent { .. } => "agent-refused",
+        CliError::NeedsYes { declined: true, .. } => "declined",
+        CliError::NeedsYes { .. } => "confirmation-needed",
+        CliError::Engine(engine) => engine.code(),
+        CliError::Data(data) => match data {
+            DataError::Refused { .. } => "refused-root",
+            DataError::NoDirectory { .. } => "no-directory",
+            DataError::Occupied { .. } => "occupied",
+            DataError::Unknown(_) => "unknown-workspace",
+            DataError::OtherIndex { .. } => "other-index",
+            DataError::Busy { .. } => "busy",
+            DataError::Format { .. } => "newer-store",
+            DataError::Damaged { .. } => "damaged-index",
+            DataError::Index(_) => as_engine_code(data),
+            DataError::Io { source, .. } => io_code(source),
+            _ => "data-directory",
+        },
+        CliError::BrokenPipe => "broken-pipe",
+        CliError::Failure { source, .. } => source.downcast_ref::<std::io::Error>().map_or("failure", io_code),
+    }
+}
+
+fn as_engine_code(error: &DataError) -> &'static str {
+    match error {
+        DataError::Index(checkpoint_core::IndexError::TooNew { .. }) => "newer-store",
+        DataError::Index(checkpoint_core::IndexError::TooOld { .. }) => "older-store",
+        DataError::Index(checkpoint_core::IndexError::Damaged { .. }) => "damaged-index",
+        DataError::Index(checkpoint_core::IndexError::Busy) => "busy",
+        DataError::Index(checkpoint_core::IndexError::NoSpace) => "no-space",
+        DataError::Index(checkpoint_core::IndexError::ReadOnly) => "read-only-store",
+        _ => "index-failed",
+    }
+}
+
+fn io_code(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => "no-space",
+        std::io::ErrorKind::ReadOnlyFilesystem | std::io::ErrorKind::PermissionDenied => "read-only-store",
+        _ => "io",
+    }
+}
+
+fn exit_code(error: &CliError) -> u8 {
+    match error {
+        CliError::Clap(error) if !error.use_stderr() => exit::OK,
+        CliError::Clap(_) | CliError::Usage { .. } | CliError::OutsidePath { .. } | CliError::Config { .. } => exit::USAGE,
+        CliError::NoWorkspace { .. } | CliError::Moved { .. } => exit::NO_WORKSPACE,
+        CliError::Agent { .. } | CliError::NeedsYes { .. } => exit::CONFIRMATION,
+        CliError::Engine(engine) => exit::of(engine.kind()),
+        CliError::Data(data) => match data {
+            DataError::Refused { .. } | DataError::OtherIndex { .. } | DataError::NoDirectory { .. } => exit::USAGE,
+            DataError::Occupied { .. } => exit::DECISION,
+            DataError::Unknown(_) => exit::NOT_FOUND,
+            DataError::Format { .. } | DataError::Damaged { .. } => exit::DAMAGED,
+            DataError::Busy { .. } => exit::BUSY,
+            DataError::Index(_) => match as_engine_code(data) {
+                "newer-store" | "older-store" | "damaged-index" => exit::DAMAGED,
+                "busy" => exit::BUSY,
+                _ => exit::FAILURE,
+            },
+            _ => exit::FAILURE,
+        },
+        CliError::BrokenPipe => exit::OK,
+        CliError::Failure { .. } => exit::FAILURE,
+        CliError::Coded { exit, .. } => *exit,
+    }
+}
+
+fn causes(error: &CliError) -> Vec<String> {
+    let mut causes = Vec::new();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let text = cause.to_string();
+        if causes.last() != Some(&text) {
+            causes.push(text);
+        }
+        next = cause.source();
+    }
+    causes
+}
+
+fn plain(paths: &[RelPath], reason: &str) -> Vec<ReasonEntry> {
+    paths.iter().map(|path| wire::reason(path.as_bytes(), reason, None)).collect()
+}
+
+fn paths(error: &CliError) -> Vec<ReasonEntry> {
+    let engine = match error {
+        CliError::Engine(engine) => innermost(engine),
+        CliError::OutsidePath { given, why } => {
+            return vec![wire::reason(given.as_os_str().as_encoded_bytes(), why, None)];
+        }
+        _ => return Vec::new(),
+    };
+    match engine {
+        EngineError::Undecided { preview } => {
+            let plan = &preview.plan;
+            let why = |path: &RelPath| if plan.hand_made.contains(path) { "hand-made" } else { "foreign" };
+            plan.undecided.iter().map(|path| wire::reason(path.as_bytes(), why(path), None)).collect()
+        }
+        EngineError::Blocked { blocked } => wire::blocked(blocked),
+        EngineError::Stale { paths } => plain(paths, "changed"),
+        EngineError::UnknownPath { path } => plain(std::slice::from_ref(path), "unknown"),
+        EngineError::Changed { path, left, .. } => {
+            let mut all = plain(std::slice::from_ref(path), "changed");
+            all.extend(plain(left, "left"));
+            all
+        }
+        EngineError::NotForked { outcome, .. } => plain(&outcome.restored, "restored"),
+        EngineError::Apply { source, .. } | EngineError::Stuck { source, .. } | EngineError::Fs(source) => {
+            path_of(source).map(|path| plain(std::slice::from_ref(path), source.reason())).unwrap_or_default()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn path_of(error: &FsError) -> Option<&RelPath> {
+    match error {
+        FsError::ThroughLink { path }
+        | FsError::Changed { path, .. }
+        | FsError::NotEmpty { path }
+        | FsError::OtherMount { path }
+        | FsError::Layer { path }
+        | FsError::Metadata { path }
+        | FsError::Reserved { path }
+        | FsError::Io { path, .. }
+        | FsError::Blob { path, .. } => Some(path),
+        _ => None,
+    }
+}
+
+fn hints(error: &CliError, typed: &Typed) -> Vec<String> {
+    match error {
+        CliError::Clap(error) => clap_hints(error),
+        CliError::Usage { hint, .. } => hint.iter().cloned().collect(),
+        CliError::Coded { hints, .. } => hints.clone(),
+        CliError::OutsidePath { .. } => vec!["paths are relative to the current directory and lie in the workspace".into()],
+        CliError::NoWorkspace { .. } => {
+            vec![format!("to protect this directory from now on: {}", typed.other(&["save"]))]
+        }
+        CliError::Moved { .. } => vec![
+            format!("if it was moved, take it over: {}", typed.other(&["adopt"])),
+            format!("if it is something new: {}", typed.other(&["save", "--force"])),
+        ],
+        CliError::Config { .. } => vec!["correct it, or leave the file of the workspace out with --force".into()],
+        CliError::Agent { hint, .. } => vec![hint.clone()],
+        CliError::NeedsYes { declined: false, .. } => vec![format!("to confirm: {}", typed.with(&["--yes"]))],
+        CliError::Engine(engine) => engine_hints(innermost(engine), typed),
+        CliError::Data(DataError::Refused { .. }) => vec!["a project's own directory is meant; --force goes on all the same".into()],
+        CliError::Data(DataError::OtherIndex { existing, .. }) => vec![format!("leave --index out, or say --index {existing}")],
+        CliError::Data(DataError::Damaged { .. } | DataError::Index(_)) => vec![typed.other(&["doctor"])],
+        CliError::Data(DataError::Format { .. }) => vec!["a newer rwd wrote it: update rwd".into()],
+        CliError::Data(DataError::Busy { .. }) => vec!["try again when it is done".into()],
+        _ => Vec::new(),
+    }
+}
+
+fn clap_hints(error: &clap::Error) -> Vec<String> {
+    let text = error.to_string();
+    let tips = text.lines().map(str::trim).filter_map(|line| line.strip_prefix("tip: ")).map(str::to_owned);
+    tips.chain(["rwd --help".to_owned()]).collect()
+}
+
+fn engine_hints(error: &EngineError, typed: &Typed) -> Vec<String> {
+    match error {
+        EngineError::NotFound { choices, .. } | EngineError::Ambiguous { choices, .. } => {
+            let mut hints = Vec::new();
+            if !choices.is_empty() {
+                hints.push(format!("there is: {}", choices.join("  ")));
+            }
+            hints.push(typed.other(&["log"]));
+            hints
+        }
+        EngineError::Address(_) => vec!["a target is as t7, t7^, t7.3, latest~1, @14:05, an id or a name".into()],
+        EngineError::BadName { .. } => vec!["a name is a word that reads as no position or id, as before-refactor".into()],
+        EngineError::Undecided { preview } => {
+            let plan = &preview.plan;
+            let mut hints = vec![format!("to leave them as they are: {}", typed.with(&["--keep-drift"]))];
+            let hand: Vec<&RelPath> = plan.undecided.iter().filter(|path| plan.hand_made.contains(path)).collect();
+            if let Some(path) = hand.first() {
+                hints.push(format!("to restore one of them: {}", typed.with(&["--overwrite", &path.to_lossy()])));
+                hints.push(format!("to restore all of them (undo brings the edits back): {}", typed.with(&["--overwrite-drift"])));
+            }
+            if plan.undecided.iter().any(|path| plan.foreign.contains(path)) {
+                hints.push(format!("to restore what other sessions changed: {}", typed.with(&["--with-others"])));
+            }
+            hints
+        }
+        EngineError::Blocked { blocked } => {
+            let mut hints = Vec::new();
+            hints.extend(blocked_hint(blocked));
+            hints.push(format!("to go on without them: {}", typed.with(&["--skip-blocked"])));
+            hints
+        }
+        EngineError::Stale { .. } => vec![format!("to plan again: {}", typed.with(&[]))],
+        EngineError::NotApproved { declined: false, preview } => {
+            vec![format!("to confirm: {}", typed.with(&["--plan", &preview.plan_id, "--yes"]))]
+        }
+        EngineError::Unfinished { .. } | EngineError::Stuck { .. } => vec![
+            format!("to do the rest: {}", typed.other(&["recover", "--finish"])),
+            format!("to take it back: {}", typed.other(&["recover", "--back"])),
+        ],
+        EngineError::OnlyForward { .. } | EngineError::NotForked { .. } => {
+            vec![format!("to finish it: {}", typed.other(&["recover", "--finish"]))]
+        }
+        EngineError::OtherIncarnation { .. } => {
+            vec![format!("if it is the same project all the same: {}", typed.with(&["--adopt"]))]
+        }
+        EngineError::TurnOpen { .. } => vec![
+            "stop the agent first, or wait until it is done".into(),
+            format!("to go on all the same: {}", typed.with(&["--force"])),
+        ],
+        EngineError::NotRestorable { .. } => vec![
+            format!("to see which points are whole: {}", typed.other(&["verify"])),
+            typed.other(&["log"]),
+        ],
+        EngineError::Nothing { hint, .. } => hint.iter().cloned().collect(),
+        EngineError::Lock(LockError::Busy) | EngineError::Index(checkpoint_core::IndexError::Busy) => {
+            vec!["try again when it is done".into()]
+        }
+        EngineError::UnknownPath { .. } => vec!["paths are literal and relative to the current directory".into()],
+        EngineError::Snapshot(checkpoint_core::SnapshotError::NoSpace { .. }) | EngineError::Index(checkpoint_core::IndexError::NoSpace) => {
+            vec![format!("to make room: {}", typed.other(&["gc"]))]
+        }
+        EngineError::Snapshot(
+            checkpoint_core::SnapshotError::Missing { .. } | checkpoint_core::SnapshotError::Damaged { .. },
+        )
+        | EngineError::Index(checkpoint_core::IndexError::Damaged { .. }) => vec![typed.other(&["doctor"])],
+        EngineError::Index(checkpoint_core::IndexError::TooNew { .. })
+        | EngineError::Snapshot(checkpoint_core::SnapshotError::TooNew { .. }) => vec!["a newer rwd wrote it: update rwd".into()],
+        EngineError::Changed { stored, .. } if !stored.is_empty() => {
+            vec!["content that could not be put back is in the store, under the ids listed".into()]
+        }
+        EngineError::Session(checkpoint_core::SessionError::Unsupported) => {
+            vec![format!("files alone: {}", typed.with(&["--files"]))]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn blocked_hint(blocked: &[Blocked]) -> Option<String> {
+    let first = blocked.first()?;
+    let what = match first.reason.as_str() {
+        "swap" => "something below it is not covered by any point",
+        "through-link" => "a symbolic link stands on the way to it",
+        "other-mount" => "it lies on another file system",
+        "metadata" => "its owner or attributes could not be kept",
+        "not-guarded" => "its present content cannot be stored",
+        "name-collision" => "its name is another path's on this file system",
+        "parent-kept" => "what stands in its way is kept",
+        "layer" => "it belongs to a lower layer of an overlay",
+        _ => return None,
+    };
+    Some(format!("{}: {what}", first.path))
+}
+
+/// The text for people: `error: …`, causes, paths, then `hint: …`.
+pub(crate) fn human(report: &Report) -> String {
+    const SHOWN: usize = 20;
+    let body = &report.body;
+    let mut text = format!("error: {}", body.message);
+    for cause in &body.causes {
+        text.push_str(&format!("\n  caused by: {cause}"));
+    }
+    for entry in body.paths.iter().take(SHOWN) {
+        text.push_str(&format!("\n  {}", entry.line()));
+    }
+    if body.paths.len() > SHOWN {
+        text.push_str(&format!("\n  and {} more", body.paths.len() - SHOWN));
+    }
+    if !body.hints.is_empty() {
+        text.push('\n');
+    }
+    for hint in &body.hints {
+        text.push_str(&format!("\nhint: {hint}"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_to_paste_survive_a_shell() {
+        let typed = Typed {
+            words: vec!["rwd".into(), "to".into(), "t1^".into()],
+            rest: vec!["--".into(), "'a b'".into()],
+            place: vec!["-C".into(), "x".into()],
+        };
+        assert_eq!(typed.with(&["--plan", "ab", "--yes"]), "rwd to t1^ --plan ab --yes -- 'a b'");
+        assert_eq!(typed.other(&["recover", "--finish"]), "rwd -C x recover --finish");
+        assert_eq!(quote("it's"), r"'it'\''s'");
+        assert_eq!(quote("~x"), "'~x'");
+        assert_eq!(quote(""), "''");
+    }
+
+    #[test]
+    fn causes_are_told_once_each() {
+        let inner = std::io::Error::other("inner");
+        let error = CliError::failure("outer", inner);
+        assert_eq!(causes(&error), ["inner"]);
+        assert_eq!(report(&error, &Typed::default()).exit, exit::FAILURE);
+    }
+
+    /// Design § 9: each kind of ending has its code.
+    #[test]
+    fn exit_codes() {
+        let engine = |error: EngineError| exit_code(&CliError::Engine(error));
+        assert_eq!(engine(EngineError::Nothing { why: String::new(), hint: None }), 6);
+        assert_eq!(engine(EngineError::Lock(LockError::Busy)), 11);
+        assert_eq!(engine(EngineError::NotFound { given: "x".into(), choices: vec![] }), 9);
+        assert_eq!(engine(EngineError::Stale { paths: vec![] }), 3);
+        let gap = EngineError::Gap { point: None, source: Box::new(EngineError::Interrupted) };
+        assert_eq!(engine(gap), 130);
+        assert_eq!(exit_code(&CliError::BrokenPipe), 0);
+        assert_eq!(exit_code(&CliError::NoWorkspace { start: "/x".into() }), 10);
+        let agent = CliError::Agent { message: String::new(), hint: String::new() };
+        assert_eq!(exit_code(&agent), 4);
+    }
+}

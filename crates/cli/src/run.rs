@@ -1,0 +1,172 @@
+//! One run of the command line: what was typed, where, and what it may use.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Parser;
+
+use crate::args::{Cli, Global, LogArgs, Verb};
+use crate::error::{CliError, Typed, human, quote, report};
+use crate::output::{self, Output, use_color};
+use crate::signals::{Stop, Watch};
+use crate::wire::ErrorAnswer;
+use crate::world::World;
+use crate::{exit, verbs};
+
+/// A run.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) world: World,
+    pub(crate) global: Global,
+    pub(crate) out: Arc<Output>,
+    pub(crate) typed: Typed,
+    pub(crate) stop: Stop,
+    pub(crate) watch: Arc<Watch>,
+}
+
+impl Run {
+    /// True when a question may be put.
+    pub(crate) fn may_ask(&self) -> bool {
+        self.world.can_ask && !self.global.no_input && !self.global.json
+    }
+
+    /// A path of a flag, made absolute.
+    pub(crate) fn absolute(&self, path: &Path) -> Result<PathBuf, CliError> {
+        if path.is_absolute() {
+            return Ok(path.to_owned());
+        }
+        let cwd = self.world.cwd.as_deref();
+        Ok(cwd.ok_or_else(|| CliError::usage("no-directory", "the current directory is gone"))?.join(path))
+    }
+
+    /// Where the search for a workspace starts, canonical: `-C`, else the current directory.
+    pub(crate) fn start(&self) -> Result<PathBuf, CliError> {
+        let given = self.absolute(self.global.dir.as_deref().unwrap_or_else(|| Path::new(".")))?;
+        let start = given.canonicalize().map_err(|source| CliError::Usage {
+            code: "no-directory",
+            message: format!("{} cannot be entered: {source}", given.display()),
+            hint: None,
+        })?;
+        if start.is_dir() {
+            Ok(start)
+        } else {
+            Err(CliError::usage("no-directory", format!("{} is no directory", start.display())))
+        }
+    }
+}
+
+/// Runs a command line to its end and gives the exit code. Errors are told.
+pub(crate) fn run(mut world: World) -> u8 {
+    let stop = Stop::default();
+    let watch = Arc::new(Watch::new(stop.clone(), world.stderr_is_terminal));
+    let mut out = Output::new(&mut world, Arc::clone(&watch));
+    let typed = typed(&world.args);
+    let parsed = Cli::try_parse_from(&world.args);
+    // Before the flags are known, `--json` can only be recognised by its looks.
+    out.json = world.args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json");
+    let cli = match parsed {
+        Ok(cli) => cli,
+        Err(error) if !error.use_stderr() => return finish(&out, out.bytes(error.to_string().as_bytes()).map(|()| exit::OK), &typed),
+        Err(error) => {
+            if !out.json {
+                out.note(error.to_string().trim_end());
+                return exit::USAGE;
+            }
+            return finish(&out, Err(error.into()), &typed);
+        }
+    };
+    out.json = cli.global.json;
+    if cli.global.quiet {
+        watch.hush();
+    }
+    out.quiet = cli.global.quiet;
+    out.color = use_color(
+        cli.global.color,
+        world.var("NO_COLOR").is_some(),
+        world.var("FORCE_COLOR").is_some(),
+        world.stdout_is_terminal,
+    );
+    log_to_stderr(cli.global.verbose, world.var("RWD_LOG").and_then(|filter| filter.to_str()));
+    let run = Run { world, global: cli.global, out: Arc::new(out), typed, stop, watch };
+    let verb = cli.verb.unwrap_or_else(|| Verb::Log(LogArgs::default()));
+    let ended = verbs::dispatch(&run, verb);
+    finish(&run.out, ended, &run.typed)
+}
+
+/// Tells an error and gives its code.
+fn finish(out: &Output, ended: Result<u8, CliError>, typed: &Typed) -> u8 {
+    let error = match ended {
+        Ok(code) => return code,
+        Err(CliError::BrokenPipe) => return exit::OK,
+        Err(error) => error,
+    };
+    let report = report(&error, typed);
+    if out.json {
+        match output::json("error", &ErrorAnswer { error: report.body }) {
+            Ok(text) => drop(out.bytes(text.as_bytes())),
+            Err(error) => out.note(&format!("error: {error}")),
+        }
+    } else {
+        out.note(&human(&report));
+    }
+    report.exit
+}
+
+/// How the command was typed, for hints that repeat it.
+fn typed(args: &[OsString]) -> Typed {
+    let mut typed = Typed { words: vec!["rwd".to_owned()], ..Typed::default() };
+    let mut args = args.iter().skip(1).map(|arg| arg.to_string_lossy().into_owned());
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--" => {
+                typed.rest = std::iter::once(arg).chain(args.by_ref().map(|word| quote(&word))).collect();
+            }
+            "--yes" | "-y" | "--no-input" => {}
+            "--plan" => drop(args.next()),
+            _ if arg.starts_with("--plan=") => {}
+            "-C" | "--data-dir" => {
+                let value = args.next().map(|value| quote(&value));
+                let pair = std::iter::once(arg).chain(value);
+                typed.place.extend(pair.clone());
+                typed.words.extend(pair);
+            }
+            _ => {
+                let place = ["--data-dir=", "-C"].iter().any(|flag| arg.starts_with(flag) && arg.len() > flag.len());
+                if place {
+                    typed.place.push(quote(&arg));
+                }
+                typed.words.push(quote(&arg));
+            }
+        }
+    }
+    typed
+}
+
+/// Traces to standard error: warnings, with `-v` what is being done, with `-vv` details.
+fn log_to_stderr(verbose: u8, filter: Option<&str>) {
+    let default = match verbose {
+        0 => "warn",
+        1 => "info,rwd=debug,checkpoint_core=debug",
+        2 => "debug",
+        _ => "trace",
+    };
+    let filter = filter.and_then(|text| tracing_subscriber::EnvFilter::try_new(text).ok());
+    let filter = filter.unwrap_or_else(|| tracing_subscriber::EnvFilter::new(default));
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).without_time();
+    // A program that uses the library may have its own.
+    drop(subscriber.try_init());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hints_repeat_what_was_typed_without_answers_given_beforehand() {
+        let args = |line: &[&str]| line.iter().map(OsString::from).collect::<Vec<_>>();
+        let typed = typed(&args(&["/x/rwd", "-C", "a b", "to", "t1^", "--no-input", "--plan", "ff", "--exact", "-y", "--", "--yes", "c d"]));
+        assert_eq!(typed.with(&["--yes"]), "rwd -C 'a b' to t1^ --exact --yes -- --yes 'c d'");
+        assert_eq!(typed.other(&["log"]), "rwd -C 'a b' log");
+    }
+}

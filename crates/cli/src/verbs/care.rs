@@ -1,0 +1,124 @@
+//! `rwd du`, `gc` and `verify`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use checkpoint_core::{PointQuery, VerifyLevel};
+
+use crate::args::{GcArgs, VerifyArgs};
+use crate::compose::Opened;
+use crate::error::CliError;
+use crate::run::Run;
+use crate::wire;
+use crate::{exit, text};
+
+pub(crate) fn du(run: &Run) -> Result<u8, CliError> {
+    let opened = super::open(run)?;
+    let usage = opened.snapshots.usage()?;
+    let mut by_kind: BTreeMap<&'static str, (u64, u64)> = BTreeMap::new();
+    let mut points = 0;
+    for point in opened.index.points(&PointQuery { restorable: true, ..PointQuery::default() })? {
+        let entry = by_kind.entry(point.kind.name()).or_default();
+        entry.0 += 1;
+        entry.1 += point.new_bytes;
+        points += 1;
+    }
+    let answer = wire::Du {
+        own_bytes: usage.own_bytes + beside_store(&opened),
+        shared_bytes: usage.shared_bytes,
+        points,
+        by_kind: by_kind.into_iter().map(|(kind, (points, new_bytes))| wire::KindUse { kind, points, new_bytes }).collect(),
+    };
+    run.out.answer(&answer, |answer| {
+        let mut out = format!("{} in {}", text::size(answer.own_bytes), text::count(answer.points, "point"));
+        if answer.shared_bytes > 0 {
+            out.push_str(&format!(", {} more shared with the repository", text::size(answer.shared_bytes)));
+        }
+        out.push('\n');
+        for kind in &answer.by_kind {
+            out.push_str(&format!("  {:<11} {:>6}  {:>10}\n", kind.kind, kind.points, text::size(kind.new_bytes)));
+        }
+        out.push_str(&format!("to free what nothing needs: {}\n", run.typed.other(&["gc"])));
+        out
+    })?;
+    Ok(exit::OK)
+}
+
+/// What the workspace's data take besides the object store, as the disk counts it.
+fn beside_store(opened: &Opened) -> u64 {
+    let store = opened.located.dir.git();
+    own_bytes(opened.located.dir.path(), &store)
+}
+
+fn own_bytes(dir: &Path, except: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(entries) = std::fs::read_dir(dir) else { return 0 };
+    let blocks = |path: &Path| path.symlink_metadata().map(|facts| facts.blocks() * 512).unwrap_or(0);
+    let mut total = blocks(dir);
+    for entry in entries.flatten() {
+        let path = entry.path();
+        if path == except {
+            continue;
+        }
+        total += if path.is_dir() && !path.is_symlink() { own_bytes(&path, except) } else { blocks(&path) };
+    }
+    total
+}
+
+pub(crate) fn gc(run: &Run, args: &GcArgs) -> Result<u8, CliError> {
+    let opened = super::open(run)?;
+    if !args.dry_run {
+        super::refuse_agent(run, &opened, "collect garbage")?;
+        run.stop.listen();
+    }
+    let mut dropped = Vec::new();
+    if !args.dry_run {
+        dropped = opened.engine.prune(opened.snapshots.usage()?.own_bytes)?;
+    }
+    let report = opened.engine.gc(args.dry_run)?;
+    let answer = wire::Gc {
+        dry_run: args.dry_run,
+        dropped_points: dropped.iter().map(ToString::to_string).collect(),
+        kept_objects: report.kept,
+        dropped_objects: report.dropped,
+        freed_bytes: report.freed_bytes,
+        swept: report.swept,
+    };
+    let ended = run.out.answer(&answer, |answer| {
+        let would = if answer.dry_run { "would be " } else { "" };
+        let mut out = format!(
+            "{} {would}freed: {} dropped, {} kept\n",
+            text::size(answer.freed_bytes),
+            text::count(answer.dropped_objects, "object"),
+            answer.kept_objects
+        );
+        if !answer.dropped_points.is_empty() {
+            out.push_str(&format!("{} beyond the limits removed\n", text::count(answer.dropped_points.len() as u64, "point")));
+        }
+        out
+    });
+    if let Err(error) = opened.index.maintain() {
+        tracing::warn!(%error, "the index was not maintained");
+    }
+    ended?;
+    Ok(exit::OK)
+}
+
+pub(crate) fn verify(run: &Run, args: &VerifyArgs) -> Result<u8, CliError> {
+    let opened = super::open(run)?;
+    let level = if args.rehash { VerifyLevel::Rehash } else { VerifyLevel::Reachable };
+    let verified = opened.engine.verify(level)?;
+    let damaged = verified.damaged.iter().map(|d| wire::DamageEntry { id: d.point.to_string(), reason: d.reason.clone() }).collect();
+    let answer = wire::Verified { checkpoints: verified.checkpoints, damaged, rehashed: args.rehash };
+    run.out.answer(&answer, |answer| {
+        let mut out = format!("{} checked, {} damaged\n", text::count(answer.checkpoints, "point"), answer.damaged.len());
+        for damage in &answer.damaged {
+            out.push_str(&format!("  {}  {}\n", text::short(&damage.id), damage.reason));
+        }
+        if !answer.damaged.is_empty() {
+            out.push_str("all other points restore as before\n");
+        }
+        out
+    })?;
+    Ok(if answer.damaged.is_empty() { exit::OK } else { exit::DAMAGED })
+}

@@ -1,0 +1,117 @@
+//! `rwd diff`.
+
+use checkpoint_core::{Change, EngineError, PointQuery, Snapshot};
+
+use super::changes::{self, Side};
+use crate::args::DiffArgs;
+use crate::compose::Opened;
+use crate::error::CliError;
+use crate::paths::Paths;
+use crate::run::Run;
+use crate::wire::{self, ChangeEntry};
+use crate::{exit, text};
+
+/// One side of a diff.
+struct End {
+    /// The point's id; `None` for now.
+    point: Option<String>,
+    snapshot: Snapshot,
+}
+
+pub(crate) fn diff(run: &Run, args: &DiffArgs) -> Result<u8, CliError> {
+    let opened = super::open(run)?;
+    let base = run.start()?;
+    let paths = Paths { root: opened.located.root(), base: &base };
+    let selection = run.out.with_stdin(|stdin| paths.all(&args.paths, stdin))?;
+    let mut notes = Vec::new();
+    let from = match &args.from {
+        Some(target) => end(run, &opened, target, &mut notes)?,
+        None => start_of_last_turn(run, &opened, &mut notes)?,
+    };
+    let to = match &args.to {
+        Some(target) => end(run, &opened, target, &mut notes)?,
+        None => End { point: None, snapshot: changes::now(&opened)? },
+    };
+    let changes = changes::between(&opened, &from.snapshot, &to.snapshot, &selection)?;
+    let side = if to.point.is_some() { Side::Stored } else { Side::Disk };
+    let compare = args.stat || args.patch || run.out.json && !args.name_only;
+    let mut entries = Vec::new();
+    let mut patch = Vec::new();
+    for change in &changes {
+        if compare {
+            let compared = changes::compare(&opened, change, side, args.patch)?;
+            entries.push(compared.entry);
+            patch.extend(compared.patch);
+        } else {
+            entries.push(wire::change(&change.path, &change.before, &change.after));
+        }
+    }
+    if args.patch && !run.out.json {
+        run.out.bytes(&patch)?;
+        return Ok(exit::OK);
+    }
+    if args.name_only && !run.out.json {
+        run.out.bytes(names(&changes).as_bytes())?;
+        return Ok(exit::OK);
+    }
+    let answer = wire::Diff {
+        from: from.point.unwrap_or_else(|| "@".to_owned()),
+        to: to.point,
+        changes: entries,
+        patch: args.patch.then(|| String::from_utf8_lossy(&patch).into_owned()),
+        notes,
+    };
+    run.out.answer(&answer, |answer| human(answer, args.stat))?;
+    Ok(exit::OK)
+}
+
+fn names(changes: &[Change]) -> String {
+    changes.iter().map(|change| wire::shown(&change.path.to_lossy()) + "\n").collect()
+}
+
+fn end(run: &Run, opened: &Opened, target: &str, notes: &mut Vec<String>) -> Result<End, CliError> {
+    let (point, more) = super::point_at(run, opened, target)?;
+    notes.extend(more);
+    let Some(point) = point else { return Ok(End { point: None, snapshot: changes::now(opened)? }) };
+    let gap = || EngineError::NotRestorable { point: point.id, why: "its capture did not happen".to_owned() };
+    Ok(End { point: Some(point.id.to_string()), snapshot: point.snapshot.ok_or_else(gap)? })
+}
+
+/// The default: from the start of the last turn; without a turn, from the newest point.
+fn start_of_last_turn(run: &Run, opened: &Opened, notes: &mut Vec<String>) -> Result<End, CliError> {
+    let session = opened.session(run)?;
+    match opened.engine.turn_back(session.as_ref(), 1) {
+        Ok(target) => return end(run, opened, &target, notes),
+        Err(EngineError::Nothing { .. }) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let newest = PointQuery { restorable: true, newest_first: true, limit: Some(1), ..PointQuery::default() };
+    let point = opened.index.points(&newest)?.pop();
+    let point = point.ok_or_else(|| EngineError::NotFound { given: "a point".to_owned(), choices: Vec::new() })?;
+    end(run, opened, &point.id.to_string(), notes)
+}
+
+fn human(answer: &wire::Diff, stat: bool) -> String {
+    let to = answer.to.as_deref().map_or("now", text::short);
+    let mut out = format!("{} changed from {} to {to}\n", text::count(answer.changes.len() as u64, "path"), text::short(&answer.from));
+    for change in &answer.changes {
+        out.push_str(&line(change, stat));
+    }
+    for note in &answer.notes {
+        out.push_str(&format!("{note}\n"));
+    }
+    out
+}
+
+pub(super) fn line(change: &ChangeEntry, stat: bool) -> String {
+    let mut line = format!("  {:<8}  {}", change.word(), change.line());
+    if stat {
+        let counts = match (change.binary, change.added, change.removed) {
+            (Some(true), ..) => "binary".to_owned(),
+            (_, Some(added), Some(removed)) => format!("+{added} -{removed}"),
+            _ => String::new(),
+        };
+        line.push_str(&format!("  {counts}"));
+    }
+    line + "\n"
+}

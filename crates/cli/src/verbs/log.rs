@@ -1,0 +1,284 @@
+//! `rwd log`, and bare `rwd`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use checkpoint_core::{
+    BoundaryRule, Clock, Name, Operation, Point, PointKind, PointQuery, SessionKey, Timestamp,
+};
+
+use crate::args::LogArgs;
+use crate::compose::Opened;
+use crate::error::CliError;
+use crate::output::Color;
+use crate::run::Run;
+use crate::system::SystemClock;
+use crate::wire::{self, GapEntry, OperationEntry, PointEntry};
+use crate::{exit, text};
+
+/// How many points people see without asking for more.
+const SHOWN: usize = 20;
+
+pub(crate) fn log(run: &Run, args: &LogArgs) -> Result<u8, CliError> {
+    let opened = super::open(run)?;
+    let session = opened.session(run)?;
+    let names = opened.index.names()?;
+    let limit = match args.limit {
+        Some(n) => Some(n as usize),
+        None if args.all || run.out.json => None,
+        None => Some(SHOWN),
+    };
+    let query = PointQuery { sessions: session.iter().cloned().collect(), newest_first: true, ..PointQuery::default() };
+    let mut points = Vec::new();
+    let mut gaps = Vec::new();
+    let mut more = false;
+    // A limit is on what is shown; guards and gaps are filtered out here, so the bounded query asks for some more.
+    let bounded = limit.filter(|_| !args.named).map(|n| n * 4 + 16);
+    for point in opened.index.points(&PointQuery { limit: bounded, ..query })? {
+        if point.kind == PointKind::Gap {
+            gaps.push(point);
+        } else if (args.all || (point.listed && point.kind != PointKind::Guard)) && (!args.named || names.iter().any(|n| n.point == point.id)) {
+            more |= limit.is_some_and(|n| points.len() >= n);
+            points.push(point);
+        }
+    }
+    if let Some(n) = limit {
+        more |= points.len() > n;
+        points.truncate(n);
+        // Gaps as far back as the points go.
+        let oldest = points.last().map_or(checkpoint_core::Ord(0), |point| point.ord);
+        gaps.retain(|gap| gap.ord >= oldest);
+    }
+    points.reverse();
+    gaps.reverse();
+    let mut operations = Vec::new();
+    if args.ops {
+        operations = opened.index.operations(&[], limit)?;
+        operations.reverse();
+        points.clear();
+    }
+    let unprotected = opened.engine.unprotected()?;
+    let answer = wire::Log {
+        points: entries(&opened, &points, &names),
+        gaps: gaps.iter().map(gap).collect(),
+        unprotected_since: unprotected.as_ref().map(|point| point.at.0),
+        unprotected_reason: unprotected.as_ref().map(gap_reason),
+        operations: operations.iter().map(operation).collect(),
+        unfinished: opened.engine.unfinished()?.map(|intent| intent.operation.to_string()),
+    };
+    let view = View { run, args, points: &points, gaps: &gaps, more };
+    run.out.answer(&answer, |answer| view.text(answer))?;
+    Ok(exit::OK)
+}
+
+/// Entries of points, with their names and cuts.
+pub(crate) fn entries(opened: &Opened, points: &[Point], names: &[Name]) -> Vec<PointEntry> {
+    let mut doors: BTreeMap<SessionKey, bool> = BTreeMap::new();
+    let cut = |point: &Point, rule| {
+        let resolved = opened.engine.resolve(Some(&point.session), &point.id.to_string(), Some(rule)).ok()?;
+        resolved.cut
+    };
+    let mut out = Vec::new();
+    for point in points {
+        // Where the first point of a session has no cut at all, its harness has no door, and nobody need ask again.
+        let door = *doors.entry(point.session.clone()).or_insert_with(|| cut(point, BoundaryRule::Before).is_some());
+        let seq = |rule| Some(point).filter(|_| door).and_then(|p| cut(p, rule)).and_then(|cut| cut.boundary).map(|b| b.seq().0);
+        out.push(PointEntry {
+            cut_before: seq(BoundaryRule::Before),
+            cut_after: seq(BoundaryRule::After),
+            ..entry(opened, point, names)
+        });
+    }
+    out
+}
+
+/// One entry without cuts.
+pub(crate) fn entry(opened: &Opened, point: &Point, names: &[Name]) -> PointEntry {
+    PointEntry {
+        id: point.id.to_string(),
+        session: point.session.to_string(),
+        turn: point.turn.map(|turn| turn.0),
+        step: point.step.map(|step| step.0),
+        kind: point.kind.name(),
+        tree: point.snapshot.map(|snapshot| snapshot.tree.to_string()),
+        trigger: point.trigger.clone(),
+        at: point.at.0,
+        changed: point.changed,
+        new_bytes: point.new_bytes,
+        note: point.note.clone(),
+        names: names.iter().filter(|name| name.point == point.id).map(|name| name.label.clone()).collect(),
+        restorable: point.snapshot.is_some() && point.damaged.is_none() && point.incarnation == opened.located.incarnation(),
+        cut_before: None,
+        cut_after: None,
+        damaged: point.damaged.clone(),
+        operation: point.operation.map(|operation| operation.to_string()),
+    }
+}
+
+fn gap(point: &Point) -> GapEntry {
+    GapEntry {
+        id: point.id.to_string(),
+        session: point.session.to_string(),
+        turn: point.turn.map(|turn| turn.0),
+        kind: point.missed.map(PointKind::name),
+        reason: gap_reason(point),
+        at: point.at.0,
+    }
+}
+
+/// Why a capture did not happen, in its stable word.
+pub(crate) fn gap_reason(point: &Point) -> String {
+    word(&point.gap)
+}
+
+/// The stable word of a value that is written as one.
+fn word<T: serde::Serialize>(value: &T) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => word,
+        _ => "unknown".to_owned(),
+    }
+}
+
+fn operation(op: &Operation) -> OperationEntry {
+    OperationEntry {
+        id: op.id.to_string(),
+        kind: word(&op.kind),
+        state: word(&op.state),
+        session: op.session.to_string(),
+        target: op.target.map(|point| point.to_string()),
+        guard: op.guard.map(|point| point.to_string()),
+        reverses: op.reverses.map(|op| op.to_string()),
+        reversed_by: op.reversed_by.map(|op| op.to_string()),
+        at: op.at.0,
+        wrote: op.wrote,
+        child_session_id: op.child.clone(),
+        summary: op.summary.clone(),
+        expired: op.expired,
+    }
+}
+
+struct View<'a> {
+    run: &'a Run,
+    args: &'a LogArgs,
+    points: &'a [Point],
+    gaps: &'a [Point],
+    more: bool,
+}
+
+impl View<'_> {
+    fn text(&self, answer: &wire::Log) -> String {
+        let now = SystemClock.now();
+        let mut out = String::new();
+        if let (Some(since), Some(reason)) = (answer.unprotected_since, &answer.unprotected_reason) {
+            let line = format!("not protected since {}: {reason}", text::minute(Timestamp(since), now));
+            out.push_str(&format!("{}\n", self.run.out.paint(Color::Yellow, &line)));
+        }
+        if let Some(op) = &answer.unfinished {
+            let line = format!("operation {} is unfinished: {}", text::short(op), self.run.typed.other(&["recover", "--back"]));
+            out.push_str(&format!("{}\n", self.run.out.paint(Color::Yellow, &line)));
+        }
+        if self.args.ops {
+            self.operations(&mut out, answer, now);
+        } else {
+            self.timeline(&mut out, answer, now);
+        }
+        out
+    }
+
+    fn operations(&self, out: &mut String, answer: &wire::Log, now: Timestamp) {
+        if answer.operations.is_empty() {
+            out.push_str("no operations yet\n");
+        }
+        for op in &answer.operations {
+            let id = self.run.out.paint(Color::Id, text::short(&op.id));
+            let state = match (op.state.as_str(), &op.reversed_by) {
+                (_, Some(by)) => format!("  undone by {}", text::short(by)),
+                ("done", None) => String::new(),
+                (other, None) => format!("  {other}"),
+            };
+            let when = text::time(Timestamp(op.at), now);
+            out.push_str(&format!("{id}  {when}  {:<7}  {}{state}\n", op.kind, wire::shown(&op.summary)));
+        }
+        let done = answer.operations.iter().rev().find(|op| op.state == "done" && op.reversed_by.is_none() && op.kind == "restore");
+        if let Some(op) = done {
+            out.push_str(&format!("to take the last one back: {}\n", self.run.typed.other(&["undo", text::short(&op.id)])));
+        }
+    }
+
+    fn timeline(&self, out: &mut String, answer: &wire::Log, now: Timestamp) {
+        if self.points.is_empty() && self.gaps.is_empty() {
+            let what = if self.args.named { "no named points" } else { "no points yet" };
+            out.push_str(&format!("{what}; to make one: {}\n", self.run.typed.other(&["save"])));
+            return;
+        }
+        let mut lanes = Lanes::default();
+        let sessions: BTreeSet<&SessionKey> = self.points.iter().chain(self.gaps).map(|point| &point.session).collect();
+        let entries: BTreeMap<&str, &PointEntry> = answer.points.iter().map(|entry| (entry.id.as_str(), entry)).collect();
+        let mut all: Vec<&Point> = self.points.iter().chain(self.gaps.iter().filter(|_| self.args.all || self.args.graph)).collect();
+        all.sort_by_key(|point| point.ord);
+        if self.more {
+            out.push_str("…\n");
+        }
+        for point in &all {
+            let lane = if self.args.graph { lanes.draw(&point.session) } else { String::new() };
+            let entry = entries.get(point.id.to_string().as_str()).copied();
+            out.push_str(&self.line(point, entry, &lane, sessions.len() > 1, now));
+        }
+        if let Some(last) = all.iter().rev().find(|p| p.kind == PointKind::TurnStart || p.kind == PointKind::TurnEnd) {
+            let turn = last.turn.map(|turn| format!("t{turn}^")).unwrap_or_default();
+            if !turn.is_empty() {
+                let target = if sessions.len() > 1 { format!("{}/{turn}", last.session) } else { turn };
+                out.push_str(&format!("to see what the last turn did: {}\n", self.run.typed.other(&["preview", &target])));
+            }
+        } else if let Some(point) = all.iter().rev().find(|p| p.snapshot.is_some()) {
+            out.push_str(&format!("to see what changed since: {}\n", self.run.typed.other(&["preview", &point.id.short()])));
+        }
+    }
+
+    fn line(&self, point: &Point, entry: Option<&PointEntry>, lane: &str, sessions: bool, now: Timestamp) -> String {
+        let out = &self.run.out;
+        let mut line = format!("{lane}{}  {}  ", out.paint(Color::Id, &point.id.short()), text::time(point.at, now));
+        let place = match (point.turn, point.step) {
+            (Some(turn), Some(step)) => format!("t{turn}.{step}"),
+            (Some(turn), None) => format!("t{turn}"),
+            _ => "-".to_owned(),
+        };
+        line.push_str(&format!("{place:<5} {:<9}", text::kind(point.kind)));
+        match point.kind {
+            PointKind::Gap => line.push_str(&out.paint(Color::Yellow, &format!("not captured: {}", gap_reason(point)))),
+            _ => line.push_str(&format!("{} changed", text::count(point.changed, "path"))),
+        }
+        if let Some(entry) = entry {
+            for name in &entry.names {
+                line.push_str(&format!("  {}", out.paint(Color::Green, &format!("[{name}]"))));
+            }
+            if !entry.restorable {
+                let why = if entry.damaged.is_some() { "damaged" } else { "of a replaced directory" };
+                line.push_str(&format!("  {}", out.paint(Color::Red, &format!("not restorable: {why}"))));
+            }
+        }
+        let about = point.note.as_ref().or(point.trigger.as_ref());
+        if let Some(about) = about {
+            let short: String = about.chars().take(60).collect();
+            line.push_str(&format!("  {}", wire::shown(&short)));
+        }
+        if sessions {
+            line.push_str(&format!("  {}", out.paint(Color::Dim, &point.session.to_string())));
+        }
+        line.push('\n');
+        line
+    }
+}
+
+/// One column for each session.
+#[derive(Default)]
+struct Lanes(Vec<SessionKey>);
+
+impl Lanes {
+    fn draw(&mut self, session: &SessionKey) -> String {
+        let at = self.0.iter().position(|known| known == session).unwrap_or_else(|| {
+            self.0.push(session.clone());
+            self.0.len() - 1
+        });
+        (0..self.0.len()).map(|lane| if lane == at { "* " } else { "| " }).collect()
+    }
+}

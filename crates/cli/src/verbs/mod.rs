@@ -1,0 +1,105 @@
+//! What each verb does.
+
+mod adopt;
+mod care;
+mod changes;
+mod diff;
+mod doctor;
+mod log;
+mod names;
+pub(crate) mod restore;
+mod save;
+mod settings;
+mod show;
+mod status;
+
+use std::sync::Arc;
+
+use checkpoint_core::{Approver, Point};
+
+use crate::approve::{Asker, Consent, StopOnYes};
+use crate::args::Verb;
+use crate::compose::{self, Opened};
+use crate::config::{MayRestore, Settings};
+use crate::error::CliError;
+use crate::run::Run;
+use crate::{demo, exit};
+
+/// Runs a verb; gives its exit code.
+pub(crate) fn dispatch(run: &Run, verb: Verb) -> Result<u8, CliError> {
+    tracing::debug!(verb = verb.name(), "begun");
+    match verb {
+        Verb::Log(args) => log::log(run, &args),
+        Verb::Save(args) => save::save(run, &args),
+        Verb::Show(args) => show::show(run, &args),
+        Verb::Diff(args) => diff::diff(run, &args),
+        Verb::Preview(args) => restore::preview(run, &args),
+        Verb::To(args) => restore::to(run, &args),
+        Verb::Back(args) => restore::back(run, &args),
+        Verb::Undo(args) => restore::undo(run, &args),
+        Verb::Redo(args) => restore::redo(run, &args),
+        Verb::Recover(args) => restore::recover(run, &args),
+        Verb::Name(args) => names::name(run, &args),
+        Verb::Drop(args) => names::drop(run, &args),
+        Verb::Status => status::status(run),
+        Verb::Du => care::du(run),
+        Verb::Gc(args) => care::gc(run, &args),
+        Verb::Doctor(args) => doctor::doctor(run, &args),
+        Verb::Verify(args) => care::verify(run, &args),
+        Verb::Adopt => adopt::adopt(run),
+        Verb::Config(verb) => settings::config(run, &verb),
+        Verb::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut crate::args::cli_command(), "rwd", &mut script);
+            run.out.bytes(&script)?;
+            Ok(exit::OK)
+        }
+        Verb::Demo(args) => demo::demo(run, &args),
+    }
+}
+
+/// Opens the workspace here for a verb that restores nothing.
+fn open(run: &Run) -> Result<Opened, CliError> {
+    let located = compose::find(run)?;
+    let settings = Settings::load(&run.world, Some(located.root()), run.global.force)?;
+    compose::open(run, located, settings, asker(run, Consent::Nobody))
+}
+
+fn asker(run: &Run, consent: Consent) -> Arc<dyn Approver> {
+    Arc::new(Asker { out: Arc::clone(&run.out), consent, stop: StopOnYes(run.stop.clone()) })
+}
+
+/// Refuses what no agent may do by itself, whatever it says (design § 7): history is what it cannot make up for.
+fn refuse_agent(run: &Run, opened: &Opened, what: &str) -> Result<(), CliError> {
+    let Some(agent) = opened.agents.first() else { return Ok(()) };
+    if opened.settings.may_restore() == MayRestore::Allow && what == "recover" {
+        return Ok(());
+    }
+    Err(CliError::Agent {
+        message: format!("a process of an agent ({agent}) may not {what} here"),
+        hint: format!("type it in a terminal of your own: {}", run.typed.with(&[])),
+    })
+}
+
+/// The point that a target means; `None` for now.
+fn point_at(run: &Run, opened: &Opened, target: &str) -> Result<(Option<Point>, Vec<String>), CliError> {
+    let session = opened.session(run)?;
+    let resolved = opened.engine.resolve(session.as_ref(), target, None)?;
+    let address = checkpoint_core::Address::parse(target)?;
+    if resolved.point.is_none() && address.form != checkpoint_core::Form::Now {
+        // The session's log alone knows the position: there is no state to look at.
+        return Err(checkpoint_core::EngineError::NotFound { given: target.to_owned(), choices: Vec::new() }.into());
+    }
+    Ok((resolved.point, resolved.notes))
+}
+
+/// The point that a target means, where now will not do.
+fn stored_point(run: &Run, opened: &Opened, target: &str) -> Result<(Point, Vec<String>), CliError> {
+    let (point, notes) = point_at(run, opened, target)?;
+    let point = point.ok_or_else(|| CliError::Usage {
+        code: "bad-target",
+        message: "`@` is now, which is no point".to_owned(),
+        hint: Some(format!("to make one: {}", run.typed.other(&["save"]))),
+    })?;
+    Ok((point, notes))
+}

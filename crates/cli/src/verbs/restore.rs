@@ -1,0 +1,477 @@
+//! `rwd preview`, `to`, `back`, `undo`, `redo`, `recover`.
+
+use checkpoint_core::{
+    DriftPolicy, EngineError, Outcome, Preview, Recovery, RestorePolicy, RestoreRequest, ReverseRequest, Status,
+};
+
+use crate::approve::{Consent, consent};
+use crate::args::{BackArgs, HowArgs, RecoverArgs, RedoArgs, ToArgs, UndoArgs, WhatArgs};
+use crate::compose::{self, Opened};
+use crate::config::{MayRestore, Settings};
+use crate::error::CliError;
+use crate::paths::Paths;
+use crate::run::Run;
+use crate::wire;
+use crate::{exit, text};
+
+/// What is asked of the engine.
+enum Wanted {
+    Restore(RestoreRequest),
+    Undo(ReverseRequest),
+    Redo(ReverseRequest),
+}
+
+impl Wanted {
+    fn policy(&mut self) -> &mut RestorePolicy {
+        match self {
+            Self::Restore(request) => &mut request.policy,
+            Self::Undo(request) | Self::Redo(request) => &mut request.policy,
+        }
+    }
+
+    fn has_plan(&self) -> bool {
+        match self {
+            Self::Restore(request) => request.plan.is_some(),
+            Self::Undo(request) | Self::Redo(request) => request.plan.is_some(),
+        }
+    }
+
+    fn run(&self, opened: &Opened) -> Result<Outcome, EngineError> {
+        match self {
+            Self::Restore(request) => opened.engine.restore(request),
+            Self::Undo(request) => opened.engine.undo(request),
+            Self::Redo(request) => opened.engine.redo(request),
+        }
+    }
+}
+
+pub(crate) fn preview(run: &Run, args: &ToArgs) -> Result<u8, CliError> {
+    let opened = super::open(run)?;
+    refuse_now(&args.target)?;
+    let request = restore_request(run, &opened, &args.target, &args.what)?;
+    let preview = opened.engine.preview(&request)?;
+    if request.plan.as_ref().is_some_and(|plan| *plan != preview.plan_id) {
+        return Err(EngineError::Stale { paths: Vec::new() }.into());
+    }
+    let answer = preview_answer(run, &preview);
+    run.out.answer(&answer, |answer| {
+        let mut out = plan_text(answer);
+        if preview.plan.is_empty() && preview.cut.is_none() {
+            out.push_str("nothing to do\n");
+        } else {
+            out.push_str(&format!("to do it: {}\n", answer.apply));
+        }
+        out
+    })?;
+    Ok(exit::OK)
+}
+
+pub(crate) fn to(run: &Run, args: &ToArgs) -> Result<u8, CliError> {
+    refuse_now(&args.target)?;
+    restore_to(run, "to", &|_, _| Ok(args.target.clone()), &args.what)
+}
+
+pub(crate) fn back(run: &Run, args: &BackArgs) -> Result<u8, CliError> {
+    let target = |run: &Run, opened: &Opened| {
+        let session = opened.session(run)?;
+        Ok(opened.engine.turn_back(session.as_ref(), args.turns)?)
+    };
+    restore_to(run, "back", &target, &args.what)
+}
+
+fn restore_to(
+    run: &Run,
+    verb: &'static str,
+    target: &dyn Fn(&Run, &Opened) -> Result<String, CliError>,
+    what: &WhatArgs,
+) -> Result<u8, CliError> {
+    let opened = open_to_write(run, what.how.plan.is_some())?;
+    let target = match target(run, &opened) {
+        Ok(target) => target,
+        Err(error) => return nothing_or(run, verb, error),
+    };
+    let request = restore_request(run, &opened, &target, what)?;
+    carry_out(run, verb, &opened, Wanted::Restore(request))
+}
+
+pub(crate) fn undo(run: &Run, args: &UndoArgs) -> Result<u8, CliError> {
+    let opened = open_to_write(run, args.how.plan.is_some())?;
+    let request = reverse_request(run, &opened, args.operation.clone(), &args.how)?;
+    carry_out(run, "undo", &opened, Wanted::Undo(request))
+}
+
+pub(crate) fn redo(run: &Run, args: &RedoArgs) -> Result<u8, CliError> {
+    let opened = open_to_write(run, args.how.plan.is_some())?;
+    let request = reverse_request(run, &opened, None, &args.how)?;
+    carry_out(run, "redo", &opened, Wanted::Redo(request))
+}
+
+/// Opens the workspace with an approver; an agent's process goes by `agent.may_restore`.
+fn open_to_write(run: &Run, planned: bool) -> Result<Opened, CliError> {
+    let located = compose::find(run)?;
+    let settings = Settings::load(&run.world, Some(located.root()), run.global.force)?;
+    let first = compose::open(run, located.clone(), settings.clone(), super::asker(run, Consent::Nobody))?;
+    let by_agent = !first.agents.is_empty();
+    if by_agent && settings.may_restore() == MayRestore::Never {
+        return Err(CliError::Agent {
+            message: "agents may not restore here (agent.may_restore = never)".to_owned(),
+            hint: format!("type it in a terminal of your own: {}", run.typed.with(&[])),
+        });
+    }
+    let consent = consent(run, &settings, planned, by_agent);
+    if consent == Consent::Given {
+        run.stop.listen();
+    }
+    if consent == Consent::Nobody {
+        return Ok(first);
+    }
+    compose::open(run, located, settings.told(), super::asker(run, consent))
+}
+
+fn refuse_now(target: &str) -> Result<(), CliError> {
+    let address = checkpoint_core::Address::parse(target)?;
+    if address.form == checkpoint_core::Form::Now {
+        return Err(CliError::usage("bad-target", "`@` is now: there is nowhere to go"));
+    }
+    Ok(())
+}
+
+fn restore_request(run: &Run, opened: &Opened, target: &str, what: &WhatArgs) -> Result<RestoreRequest, CliError> {
+    let mut policy = policy(run, opened, &what.how)?;
+    policy.exact = what.exact;
+    Ok(RestoreRequest {
+        session: opened.session(run)?,
+        target: target.to_owned(),
+        policy,
+        scope: what.scope(),
+        boundary: what.boundary(),
+        plan: what.how.plan.clone(),
+        force: run.global.force,
+        adopt: what.adopt,
+    })
+}
+
+fn reverse_request(run: &Run, opened: &Opened, operation: Option<String>, how: &HowArgs) -> Result<ReverseRequest, CliError> {
+    Ok(ReverseRequest {
+        operation,
+        session: opened.session(run)?,
+        policy: policy(run, opened, how)?,
+        plan: how.plan.clone(),
+        force: run.global.force,
+    })
+}
+
+fn policy(run: &Run, opened: &Opened, how: &HowArgs) -> Result<RestorePolicy, CliError> {
+    let base = run.start()?;
+    let paths = Paths { root: opened.located.root(), base: &base };
+    let selection = run.out.with_stdin(|stdin| paths.all(&how.paths, stdin))?;
+    let overwrite = how.overwrite.iter().map(|path| paths.find(path)).collect::<Result<_, _>>()?;
+    Ok(RestorePolicy {
+        exact: false,
+        drift: how.drift(),
+        overwrite,
+        with_others: how.with_others,
+        skip_blocked: how.skip_blocked,
+        guard: how.guard().unwrap_or_else(|| opened.settings.guard()),
+        selection,
+    })
+}
+
+/// Runs it, asking on a terminal what to do with hand-made paths, and answers.
+fn carry_out(run: &Run, verb: &'static str, opened: &Opened, mut wanted: Wanted) -> Result<u8, CliError> {
+    let mut ended = wanted.run(opened);
+    if let Err(EngineError::Undecided { preview }) = &ended
+        && run.may_ask()
+        && !run.global.yes
+        && !wanted.has_plan()
+        && let Some(drift) = ask_about_drift(run, preview)
+    {
+        let policy = wanted.policy();
+        policy.drift = drift;
+        policy.with_others |= drift == DriftPolicy::Overwrite;
+        ended = wanted.run(opened);
+    }
+    let outcome = match ended {
+        Ok(outcome) => outcome,
+        Err(EngineError::NotApproved { declined: false, preview }) if !opened.agents.is_empty() => {
+            return Err(CliError::Agent {
+                message: format!("{} would be written or removed, which an agent may not decide here", touched(&preview)),
+                hint: format!("type it in a terminal of your own: {}", run.typed.with(&["--plan", &preview.plan_id, "--yes"])),
+            });
+        }
+        Err(error) => return nothing_or(run, verb, error.into()),
+    };
+    let answer = restored(run, &outcome);
+    let ended = run.out.answer_as(verb, &answer, |answer| outcome_text(run, verb, answer, &outcome));
+    after(opened);
+    ended?;
+    Ok(match outcome.status {
+        Status::Restored => exit::OK,
+        Status::Partial => exit::PARTIAL,
+        Status::Nothing => exit::NOTHING,
+    })
+}
+
+fn touched(preview: &Preview) -> String {
+    text::count(preview.plan.touched() as u64, "path")
+}
+
+/// Housekeeping after the answer.
+fn after(opened: &Opened) {
+    if let Err(error) = opened.index.maintain() {
+        tracing::warn!(%error, "the index was not maintained");
+    }
+}
+
+/// Nothing to do is an ordinary answer with exit 6; everything else is an error.
+fn nothing_or(run: &Run, verb: &str, error: CliError) -> Result<u8, CliError> {
+    let CliError::Engine(EngineError::Nothing { why, hint }) = error else { return Err(error) };
+    let notes = std::iter::once(why).chain(hint).collect();
+    let answer = wire::Restored { status: "nothing", notes, ..wire::Restored::default() };
+    run.out.answer_as(verb, &answer, |answer| answer.notes.join("\n") + "\n")?;
+    Ok(exit::NOTHING)
+}
+
+/// Keep, overwrite or neither.
+fn ask_about_drift(run: &Run, preview: &Preview) -> Option<DriftPolicy> {
+    let mut out = String::new();
+    text::paths(&mut out, "changed outside this session since then:", &wire::paths(&preview.plan.undecided));
+    run.out.note(out.trim_end());
+    let question = "[k]eep them as they are, [o]verwrite them (undo brings them back), or abort? [abort] ";
+    match run.out.ask(question).as_deref() {
+        Some("k" | "keep") => Some(DriftPolicy::Keep),
+        Some("o" | "overwrite") => Some(DriftPolicy::Overwrite),
+        _ => None,
+    }
+}
+
+const fn scope_word(preview: &Preview) -> &'static str {
+    match (preview.files, preview.cut.is_some()) {
+        (true, true) => "both",
+        (true, false) => "files",
+        (false, _) => "chat",
+    }
+}
+
+fn preview_answer(run: &Run, preview: &Preview) -> wire::Preview {
+    let mut apply = run.typed.with(&["--plan", &preview.plan_id, "--yes"]);
+    // The same flags, another verb.
+    if let Some(at) = apply.find(" preview ") {
+        apply.replace_range(at..at + " preview ".len(), " to ");
+    }
+    shape(preview, apply)
+}
+
+fn shape(preview: &Preview, apply: String) -> wire::Preview {
+    let plan = &preview.plan;
+    wire::Preview {
+        plan: preview.plan_id.clone(),
+        target: preview.target.as_ref().map(|point| point.id.to_string()),
+        reverses: preview.reverses.map(|op| op.to_string()),
+        session: preview.session.to_string(),
+        overwrite: wire::paths(&plan.overwrite),
+        recreate: wire::paths(&plan.recreate),
+        mode: wire::paths(&plan.mode),
+        remove: wire::paths(&plan.remove),
+        unchanged: plan.unchanged,
+        kept_new: wire::paths(&plan.kept_new),
+        hand_made: wire::paths(&plan.hand_made),
+        uncaptured: wire::paths(&plan.uncaptured),
+        foreign: wire::paths(&plan.foreign),
+        blocked: wire::blocked(&plan.blocked),
+        uncovered: wire::skipped(&plan.uncovered),
+        undecided: wire::paths(&plan.undecided),
+        cut: preview.cut.as_ref().map(|cut| wire::CutEntry {
+            seq: cut.boundary.map(|boundary| boundary.seq().0),
+            rule: cut.rule.clone(),
+            session: cut.session.to_string(),
+        }),
+        scope: scope_word(preview),
+        notes: preview.notes.clone(),
+        apply,
+    }
+}
+
+/// The plan as a person at a terminal sees it before saying yes.
+pub(crate) fn preview_text(preview: &Preview) -> String {
+    plan_text(&shape(preview, String::new()))
+}
+
+fn plan_text(plan: &wire::Preview) -> String {
+    let mut out = String::new();
+    let mut counts = Vec::new();
+    for (list, word) in
+        [(&plan.overwrite, "overwrite"), (&plan.recreate, "recreate"), (&plan.mode, "change mode of"), (&plan.remove, "remove")]
+    {
+        if !list.is_empty() {
+            counts.push(format!("{word} {}", list.len()));
+        }
+    }
+    if plan.scope == "chat" {
+        counts.push("only the conversation".to_owned());
+    } else {
+        counts.push(format!("{} unchanged", plan.unchanged));
+    }
+    let goal = match (&plan.target, &plan.reverses) {
+        (_, Some(op)) => format!("take operation {} back", text::short(op)),
+        (Some(point), None) => format!("to point {}", text::short(point)),
+        (None, None) => format!("session {}", plan.session),
+    };
+    out.push_str(&format!("{goal}: {}\n", counts.join(", ")));
+    text::paths(&mut out, "overwrite:", &plan.overwrite);
+    text::paths(&mut out, "recreate:", &plan.recreate);
+    text::paths(&mut out, "change mode:", &plan.mode);
+    text::paths(&mut out, "remove:", &plan.remove);
+    text::paths(&mut out, "changed by hand since:", &plan.hand_made);
+    text::paths(&mut out, "changed by another session since:", &plan.foreign);
+    text::paths(&mut out, "changed after the turn's last point:", &plan.uncaptured);
+    text::reasons(&mut out, "cannot be restored:", &plan.blocked);
+    text::reasons(&mut out, "not covered by that point, left alone:", &plan.uncovered);
+    kept(&mut out, plan.kept_new.len());
+    if let Some(cut) = &plan.cut {
+        out.push_str(&format!("conversation {}: cut at {}\n", cut.session, cut.rule));
+    }
+    for note in &plan.notes {
+        out.push_str(&format!("{note}\n"));
+    }
+    if !plan.undecided.is_empty() {
+        out.push_str(&format!("{} a decision: --keep-drift, --overwrite PATH, --overwrite-drift or --with-others\n", needs(plan.undecided.len())));
+    }
+    out
+}
+
+fn needs(count: usize) -> String {
+    if count == 1 { "1 path needs".to_owned() } else { format!("{count} paths need") }
+}
+
+fn kept(out: &mut String, count: usize) {
+    if count > 0 {
+        out.push_str(&format!("{} kept; --exact removes {}\n", text::count(count as u64, "new file"), if count == 1 { "it" } else { "them" }));
+    }
+}
+
+fn restored(run: &Run, outcome: &Outcome) -> wire::Restored {
+    let plan = &outcome.plan;
+    let undo = outcome.operation.map(|op| run.typed.other(&["undo", &op.short()]));
+    let session = outcome.target.as_ref().map(|point| point.session.harness().to_owned());
+    wire::Restored {
+        op: outcome.operation.map(|op| op.to_string()),
+        status: status_word(outcome.status),
+        target: outcome.target.as_ref().map(|point| point.id.to_string()),
+        restored: wire::paths(&outcome.restored),
+        removed: wire::paths(&outcome.removed),
+        unchanged: plan.unchanged,
+        kept_new: wire::paths(&plan.kept_new),
+        hand_made: wire::paths(&plan.hand_made),
+        foreign: wire::paths(&plan.foreign),
+        uncaptured: wire::paths(&plan.uncaptured),
+        blocked: wire::blocked(&plan.blocked),
+        uncovered: wire::skipped(&plan.uncovered),
+        guard: outcome.guard.map(|point| point.to_string()),
+        child_session_id: outcome.child.clone(),
+        context_only: outcome.context_only,
+        undo,
+        go_on: outcome.child.as_deref().and_then(|child| go_on(session.as_deref()?, child)),
+        stored: wire::stored(&outcome.stored),
+        notes: outcome.notes.clone(),
+    }
+}
+
+const fn status_word(status: Status) -> &'static str {
+    match status {
+        Status::Restored => "restored",
+        Status::Partial => "partial",
+        Status::Nothing => "nothing",
+    }
+}
+
+/// The command that goes on in a child session.
+fn go_on(harness: &str, child: &str) -> Option<String> {
+    let words: &[&str] = match harness {
+        "claude" => &["claude", "--resume"],
+        "codex" => &["codex", "resume"],
+        "gemini" => &["gemini", "--resume"],
+        "opencode" => &["opencode", "--session"],
+        "dsh" => &["dsh", "--resume"],
+        _ => return None,
+    };
+    Some(format!("{} {}", words.join(" "), crate::error::quote(child)))
+}
+
+fn outcome_text(run: &Run, verb: &str, answer: &wire::Restored, outcome: &Outcome) -> String {
+    let mut out = String::new();
+    if outcome.status == Status::Nothing {
+        out.push_str("nothing to do: the workspace is like that already\n");
+    } else if outcome.context_only {
+        out.push_str("the conversation was cut; files stay as they are\n");
+    } else {
+        let total = text::count((answer.restored.len() + answer.removed.len()) as u64, "file");
+        let split = format!("{} restored, {} removed", answer.restored.len(), answer.removed.len());
+        let partly = if outcome.status == Status::Partial { ", not all of it" } else { "" };
+        out.push_str(&format!("{total}{partly}: {split}\n"));
+        text::paths(&mut out, "restored:", &answer.restored);
+        text::paths(&mut out, "removed:", &answer.removed);
+    }
+    text::paths(&mut out, "changed by hand:", &answer.hand_made);
+    text::paths(&mut out, "changed by another session:", &answer.foreign);
+    text::reasons(&mut out, "not restored:", &answer.blocked);
+    text::reasons(&mut out, "not covered by that point, left alone:", &answer.uncovered);
+    kept(&mut out, answer.kept_new.len());
+    for entry in &answer.stored {
+        out.push_str(&format!("{}\n", entry.line()));
+    }
+    for note in &answer.notes {
+        out.push_str(&format!("{note}\n"));
+    }
+    if let Some(go_on) = &answer.go_on {
+        out.push_str(&format!("to go on: {go_on}\n"));
+    } else if let Some(child) = &answer.child_session_id {
+        out.push_str(&format!("to go on: session {child}\n"));
+    }
+    if let (Some(undo), "to" | "back" | "redo") = (&answer.undo, verb) {
+        out.push_str(&format!("to take it back: {undo}\n"));
+    } else if verb == "undo" && answer.op.is_some() {
+        out.push_str(&format!("to bring it back: {}\n", run.typed.other(&["redo"])));
+    }
+    out
+}
+
+pub(crate) fn recover(run: &Run, args: &RecoverArgs) -> Result<u8, CliError> {
+    let opened = super::open(run)?;
+    super::refuse_agent(run, &opened, "recover")?;
+    let (way, word) = if args.finish { (Recovery::Finish, "finish") } else { (Recovery::Back, "back") };
+    let outcome = match opened.engine.recover(way) {
+        Ok(outcome) => outcome,
+        Err(EngineError::Nothing { why, .. }) => {
+            let answer = wire::Recovered { status: "nothing", way: word, notes: vec![why], ..wire::Recovered::default() };
+            run.out.answer(&answer, |answer| answer.notes.join("\n") + "\n")?;
+            return Ok(exit::NOTHING);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let answer = wire::Recovered {
+        op: outcome.operation.map(|op| op.to_string()),
+        status: status_word(outcome.status),
+        way: word,
+        restored: wire::paths(&outcome.restored),
+        removed: wire::paths(&outcome.removed),
+        guard: outcome.guard.map(|point| point.to_string()),
+        child_session_id: outcome.child.clone(),
+        stored: wire::stored(&outcome.stored),
+        notes: outcome.notes.clone(),
+    };
+    let ended = run.out.answer(&answer, |answer| {
+        let done = if word == "finish" { "the operation is finished" } else { "the operation is taken back" };
+        let mut out = format!("{done}: {}\n", text::count((answer.restored.len() + answer.removed.len()) as u64, "file"));
+        for entry in &answer.stored {
+            out.push_str(&format!("{}\n", entry.line()));
+        }
+        for note in &answer.notes {
+            out.push_str(&format!("{note}\n"));
+        }
+        out
+    });
+    after(&opened);
+    ended?;
+    Ok(if outcome.status == Status::Partial { exit::PARTIAL } else { exit::OK })
+}

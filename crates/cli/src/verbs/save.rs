@@ -1,0 +1,144 @@
+//! `rwd save`.
+
+use std::time::Instant;
+
+use checkpoint_core::{Consistency, EngineError, Point, PointKind, PointQuery, SaveRequest, SessionKey, Skipped, Step, Turn};
+use index_store::Standing;
+
+use crate::approve::Consent;
+use crate::args::{SaveArgs, SaveKind};
+use crate::compose::{self, Opened};
+use crate::config::Settings;
+use crate::error::CliError;
+use crate::run::Run;
+use crate::{exit, text, wire};
+
+pub(crate) fn save(run: &Run, args: &SaveArgs) -> Result<u8, CliError> {
+    let begun = Instant::now();
+    // Everything that is wrong about the request is found before anything is made.
+    let key = match &run.global.session {
+        Some(text) => SessionKey::parse(text).map_err(|error| CliError::usage("bad-session", error.to_string()))?,
+        None => SessionKey::local(),
+    };
+    if let Some(label) = &args.name {
+        checkpoint_core::check_name(label).map_err(|why| EngineError::BadName { label: label.clone(), why })?;
+    }
+    if args.turn == Some(0) || args.step == Some(0) {
+        return Err(CliError::usage("usage", "turns and steps are counted from 1"));
+    }
+    let located = compose::find_or_register(run)?;
+    let registered = located.standing == Standing::New;
+    if registered {
+        run.out.remark(&format!("{} is a workspace of rwd from now on", located.root().display()));
+    } else if located.standing == Standing::NewIncarnation {
+        run.out.remark(&format!("{} was replaced since the last point; older points need --adopt", located.root().display()));
+    }
+    let settings = Settings::load(&run.world, Some(located.root()), run.global.force)?;
+    let opened = compose::open(run, located, settings, super::asker(run, Consent::Nobody))?;
+    run.stop.listen();
+    let taken = match kind(args.kind) {
+        Some(kind) => capture(&opened, args, kind, key)?,
+        None => interrupt(&opened, &key)?,
+    };
+    let Taken { point, created, skipped, warnings } = taken;
+    for warning in &warnings {
+        run.out.remark(&format!("warning: {warning}"));
+    }
+    let answer = wire::Saved {
+        id: point.id.to_string(),
+        tree: point.snapshot.map(|snapshot| snapshot.tree.to_string()).unwrap_or_default(),
+        created,
+        changed: point.changed,
+        skipped: wire::skipped(&skipped),
+        new_bytes: if created { point.new_bytes } else { 0 },
+        consistency: consistency(point.consistency),
+        ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+        root: wire::absolute(opened.located.root()),
+        registered,
+        session: point.session.to_string(),
+        turn: point.turn.map(|turn| turn.0),
+        warnings,
+    };
+    let ended = run.out.answer(&answer, |answer| human(answer, &point));
+    // Only now: nobody waits for this.
+    after(&opened);
+    ended.map(|()| exit::OK)
+}
+
+pub(crate) const fn consistency(consistency: Consistency) -> &'static str {
+    match consistency {
+        Consistency::Live => "live",
+        Consistency::Quiet => "quiet",
+    }
+}
+
+struct Taken {
+    point: Point,
+    created: bool,
+    skipped: Vec<Skipped>,
+    warnings: Vec<String>,
+}
+
+const fn kind(kind: SaveKind) -> Option<PointKind> {
+    Some(match kind {
+        SaveKind::TurnStart => PointKind::TurnStart,
+        SaveKind::TurnEnd => PointKind::TurnEnd,
+        SaveKind::Step => PointKind::Step,
+        SaveKind::Mutation => PointKind::Mutation,
+        SaveKind::Auto => PointKind::Auto,
+        SaveKind::Manual => PointKind::Manual,
+        SaveKind::Interrupt => return None,
+    })
+}
+
+fn capture(opened: &Opened, args: &SaveArgs, kind: PointKind, key: SessionKey) -> Result<Taken, CliError> {
+    let request = SaveRequest {
+        turn: args.turn.map(Turn),
+        step: args.step.map(Step),
+        trigger: args.trigger.clone(),
+        note: args.note.clone(),
+        name: args.name.clone(),
+        ..SaveRequest::of(key, kind)
+    };
+    let saved = opened.engine.save(&request)?;
+    let mut warnings = saved.warnings;
+    warnings.extend(opened.settings.warnings.iter().cloned());
+    Ok(Taken { point: saved.point, created: saved.created, skipped: saved.skipped, warnings })
+}
+
+/// Closes the session's open turn without a capture, and answers with the latest record.
+fn interrupt(opened: &Opened, key: &SessionKey) -> Result<Taken, CliError> {
+    opened.engine.interrupt(key)?;
+    let newest = PointQuery { restorable: true, newest_first: true, limit: Some(1), ..PointQuery::default() };
+    let point = opened.index.points(&newest)?.pop();
+    let point = point.ok_or_else(|| EngineError::Nothing { why: "there is no point yet".to_owned(), hint: None })?;
+    Ok(Taken { point, created: false, skipped: Vec::new(), warnings: Vec::new() })
+}
+
+/// Retention and the index's own housekeeping. A failure here takes nothing back from the answer.
+fn after(opened: &Opened) {
+    let pruned = opened.snapshots.usage().map_err(CliError::from).and_then(|usage| Ok(opened.engine.prune(usage.own_bytes)?));
+    if let Err(error) = pruned {
+        tracing::warn!(%error, "retention did not run");
+    }
+    if let Err(error) = opened.index.maintain() {
+        tracing::warn!(%error, "the index was not maintained");
+    }
+}
+
+fn human(answer: &wire::Saved, point: &Point) -> String {
+    let mut out = String::new();
+    let id = text::short(&answer.id);
+    if answer.created {
+        out.push_str(&format!("{} changed, {}", text::count(answer.changed, "path"), text::count(point.files, "file")));
+        if answer.new_bytes > 0 {
+            out.push_str(&format!(", {} new", text::size(answer.new_bytes)));
+        }
+        out.push('\n');
+    } else {
+        out.push_str("nothing changed: an existing point holds this state\n");
+    }
+    text::reasons(&mut out, &format!("{} left out:", text::count(answer.skipped.len() as u64, "path")), &answer.skipped);
+    out.push_str(&format!("point {id}\n"));
+    out
+}

@@ -1,0 +1,163 @@
+//! `rwd show`.
+
+use std::ops::ControlFlow;
+
+use checkpoint_core::{Clock, EngineError, PathState, Point, PointQuery, RelPath};
+
+use super::{changes, diff, log, save};
+use crate::args::ShowArgs;
+use crate::compose::Opened;
+use crate::error::CliError;
+use crate::paths::Paths;
+use crate::run::Run;
+use crate::system::SystemClock;
+use crate::wire;
+use crate::{exit, text};
+
+pub(crate) fn show(run: &Run, args: &ShowArgs) -> Result<u8, CliError> {
+    let opened = super::open(run)?;
+    let (point, notes) = super::stored_point(run, &opened, &args.target)?;
+    match &args.path {
+        None => show_point(run, &opened, &point, notes),
+        Some(path) => {
+            let base = run.start()?;
+            let path = Paths { root: opened.located.root(), base: &base }.find(path)?;
+            show_path(run, &opened, &point, &path)
+        }
+    }
+}
+
+fn show_point(run: &Run, opened: &Opened, point: &Point, notes: Vec<String>) -> Result<u8, CliError> {
+    let names = opened.index.names()?;
+    let mut changed = Vec::new();
+    let mut skipped = Vec::new();
+    if let Some(snapshot) = &point.snapshot {
+        skipped = wire::skipped(&opened.snapshots.skipped(snapshot)?);
+        let before = PointQuery {
+            at_or_before: Some(checkpoint_core::Ord(point.ord.0.saturating_sub(1))),
+            restorable: true,
+            newest_first: true,
+            limit: Some(1),
+            ..PointQuery::default()
+        };
+        if let Some(before) = opened.index.points(&before)?.pop().and_then(|before| before.snapshot) {
+            let all = changes::between(opened, &before, snapshot, &[])?;
+            changed = all.iter().map(|change| wire::change(&change.path, &change.before, &change.after)).collect();
+        }
+    }
+    let head = point.head.clone().unwrap_or_default();
+    let answer = wire::Shown {
+        point: log::entries(opened, std::slice::from_ref(point), &names).pop().unwrap_or_else(|| log::entry(opened, point, &names)),
+        consistency: save::consistency(point.consistency),
+        files: point.files,
+        skipped,
+        branch: head.branch,
+        commit: head.commit,
+        changes: changed,
+        notes,
+    };
+    run.out.answer(&answer, |answer| human(run, answer, point))?;
+    Ok(exit::OK)
+}
+
+fn human(run: &Run, answer: &wire::Shown, point: &Point) -> String {
+    let now = SystemClock.now();
+    let entry = &answer.point;
+    let mut out = format!("{} changed, {}\n", text::count(entry.changed, "path"), text::count(answer.files, "file"));
+    let mut field = |name: &str, value: String| out.push_str(&format!("{name:<10} {value}\n"));
+    field("point", entry.id.clone());
+    field("made", format!("{}, {}", text::time(point.at, now), entry.kind));
+    let turn = entry.turn.map(|turn| format!(", turn {turn}")).unwrap_or_default();
+    let step = entry.step.map(|step| format!(", step {step}")).unwrap_or_default();
+    field("session", format!("{}{turn}{step}", entry.session));
+    for (name, value) in [("note", &entry.note), ("trigger", &entry.trigger), ("damaged", &entry.damaged)] {
+        if let Some(value) = value {
+            field(name, wire::shown(value));
+        }
+    }
+    if !entry.names.is_empty() {
+        field("names", entry.names.join(", "));
+    }
+    if let Some(tree) = &entry.tree {
+        field("tree", tree.clone());
+    }
+    let commit = answer.commit.as_deref().map(|commit| text::short(commit).to_owned());
+    if let Some(branch) = &answer.branch {
+        let at = commit.map(|commit| format!(" at {commit}")).unwrap_or_default();
+        field("branch", format!("{}{at}", branch.trim_start_matches("refs/heads/")));
+    } else if let Some(commit) = commit {
+        field("commit", commit);
+    }
+    for change in answer.changes.iter().take(30) {
+        out.push_str(&diff::line(change, false));
+    }
+    if answer.changes.len() > 30 {
+        out.push_str(&format!("  and {} more\n", answer.changes.len() - 30));
+    }
+    text::reasons(&mut out, "left out:", &answer.skipped);
+    for note in &answer.notes {
+        out.push_str(&format!("{note}\n"));
+    }
+    if entry.restorable {
+        out.push_str(&format!("to see what going there would do: {}\n", run.typed.other(&["preview", text::short(&entry.id)])));
+    }
+    out
+}
+
+fn show_path(run: &Run, opened: &Opened, point: &Point, path: &RelPath) -> Result<u8, CliError> {
+    let gap = || EngineError::NotRestorable { point: point.id, why: "its capture did not happen".to_owned() };
+    let snapshot = point.snapshot.ok_or_else(gap)?;
+    let state = opened.snapshots.state(&snapshot, path)?;
+    let missing = |why: &str| CliError::Coded {
+        code: "not-found",
+        message: format!("{path} {why} at point {}", point.id.short()),
+        hints: Vec::new(),
+        exit: exit::NOT_FOUND,
+    };
+    let (kind, mode) = match state {
+        PathState::Absent => return Err(missing("is not there")),
+        PathState::Opaque => return Err(missing("was left out")),
+        PathState::File { mode, .. } => ("file", Some(mode)),
+        PathState::Link { .. } => ("link", None),
+        PathState::Fifo { mode } => ("fifo", Some(mode)),
+        PathState::Dir { mode } => ("dir", Some(mode)),
+    };
+    if !run.out.json
+        && let Some(blob) = state.blob()
+    {
+        let mut content = opened.snapshots.open_blob(&blob)?;
+        run.out.copy(&mut content)?;
+        return Ok(exit::OK);
+    }
+    let mut entries = Vec::new();
+    if state.is_dir() {
+        opened.snapshots.list(&snapshot, Some(path), &mut |below, _| {
+            if below != *path {
+                entries.push(below);
+            }
+            ControlFlow::Continue(())
+        })?;
+    }
+    let content = match state.blob() {
+        Some(blob) => {
+            let mut bytes = Vec::new();
+            std::io::Read::read_to_end(&mut opened.snapshots.open_blob(&blob)?, &mut bytes)
+                .map_err(|source| CliError::failure(format!("cannot read object {blob}"), source))?;
+            Some(data_encoding::BASE64.encode(&bytes))
+        }
+        None => None,
+    };
+    let answer = wire::ShownPath {
+        point: point.id.to_string(),
+        path: wire::paths(std::slice::from_ref(path)).remove(0),
+        kind,
+        mode: mode.map(|mode| format!("{:04o}", mode.0)),
+        content,
+        entries: wire::paths(&entries),
+    };
+    run.out.answer(&answer, |answer| match kind {
+        "dir" => answer.entries.iter().map(|entry| entry.line() + "\n").collect(),
+        other => format!("{} is a {other}\n", answer.path.line()),
+    })?;
+    Ok(exit::OK)
+}

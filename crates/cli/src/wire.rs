@@ -1,0 +1,743 @@
+//! What `--json` prints (design § 9). Fields may be added, never removed or retyped.
+//!
+//! Every object has a `schema` field, `rwd.<verb>/1`, which [`crate::output`] puts in front. Times are UTC
+//! milliseconds.
+
+use checkpoint_core::{Blocked, PathState, RelPath, Skipped};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// An answer of a verb.
+pub(crate) trait Answer: Serialize + JsonSchema {
+    /// The verb, as in `rwd.<verb>/1`.
+    const VERB: &'static str;
+}
+
+macro_rules! answers {
+    ($($type:ident = $verb:literal),+ $(,)?) => {
+        $(impl Answer for $type { const VERB: &'static str = $verb; })+
+
+        /// The JSON schema of every answer, by name, as `rwd.save/1`.
+        pub fn schemas() -> Vec<(String, serde_json::Value)> {
+            vec![$(schema::<$type>()),+]
+        }
+    };
+}
+
+answers! {
+    Saved = "save",
+    Log = "log",
+    Shown = "show",
+    ShownPath = "show-path",
+    Diff = "diff",
+    Preview = "preview",
+    Restored = "to",
+    Recovered = "recover",
+    Named = "name",
+    Dropped = "drop",
+    Status = "status",
+    Du = "du",
+    Gc = "gc",
+    Doctor = "doctor",
+    Verified = "verify",
+    Adopted = "adopt",
+    ConfigList = "config",
+    Demo = "demo",
+    ErrorAnswer = "error",
+}
+
+/// Verbs whose answer has the fields of another's.
+pub(crate) const SAME_AS_TO: [&str; 3] = ["back", "undo", "redo"];
+
+fn schema<T: Answer>() -> (String, serde_json::Value) {
+    let name = format!("rwd.{}/1", T::VERB);
+    let mut schema = schemars::generate::SchemaSettings::default().for_serialize().into_generator().into_root_schema_for::<T>().to_value();
+    let names: Vec<String> = if T::VERB == "to" {
+        std::iter::once("to").chain(SAME_AS_TO).map(|verb| format!("rwd.{verb}/1")).collect()
+    } else {
+        vec![name.clone()]
+    };
+    if let Some(object) = schema.as_object_mut() {
+        object.insert("title".into(), name.clone().into());
+        if let Some(properties) = object.get_mut("properties").and_then(|p| p.as_object_mut()) {
+            properties.insert("schema".into(), serde_json::json!({ "type": "string", "enum": names }));
+        }
+        if let Some(required) = object.get_mut("required").and_then(|r| r.as_array_mut()) {
+            required.insert(0, "schema".into());
+        }
+    }
+    (name, schema)
+}
+
+/// A path. `pathBytes` is there only where the path is not UTF-8; then `path` has U+FFFD for what is not.
+#[derive(Serialize, JsonSchema, Debug, Clone, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PathEntry {
+    path: String,
+    /// The bytes, in base64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    path_bytes: Option<String>,
+}
+
+/// A path with the reason why it stands here.
+#[derive(Serialize, JsonSchema, Debug, Clone, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ReasonEntry {
+    path: String,
+    /// The bytes, in base64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    path_bytes: Option<String>,
+    reason: String,
+    /// The path below it that is the cause.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    cause: Option<String>,
+}
+
+impl ReasonEntry {
+    /// For people: the path and the reason, on one line whatever the name holds.
+    pub(crate) fn line(&self) -> String {
+        let cause = self.cause.as_ref().map(|cause| format!(": {}", shown(cause))).unwrap_or_default();
+        format!("{}  ({}{cause})", shown(&self.path), self.reason)
+    }
+}
+
+impl PathEntry {
+    /// For people: the path on one line whatever it holds.
+    pub(crate) fn line(&self) -> String {
+        shown(&self.path)
+    }
+}
+
+impl StoredEntry {
+    /// For people: where the bytes are now.
+    pub(crate) fn line(&self) -> String {
+        format!("what somebody else wrote to {} is kept as blob {}", shown(&self.path), self.blob)
+    }
+}
+
+impl ChangeEntry {
+    /// What happened to it.
+    pub(crate) fn word(&self) -> &'static str {
+        self.change
+    }
+
+    /// For people: the path on one line whatever it holds.
+    pub(crate) fn line(&self) -> String {
+        shown(&self.path)
+    }
+}
+
+/// A name without control characters: a file must not be able to forge a line or to steer a terminal.
+pub(crate) fn shown(name: &str) -> String {
+    if name.chars().any(char::is_control) { name.chars().map(visible).collect() } else { name.to_owned() }
+}
+
+fn visible(c: char) -> String {
+    if c.is_control() { c.escape_default().to_string() } else { c.to_string() }
+}
+
+/// A path with what happened to it.
+#[derive(Serialize, JsonSchema, Debug, Clone, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ChangeEntry {
+    path: String,
+    /// The bytes, in base64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    path_bytes: Option<String>,
+    /// `added`, `removed`, `modified`, `mode` or `type`.
+    change: &'static str,
+    /// Lines added, for text, where they were counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u64")]
+    pub(crate) added: Option<u64>,
+    /// Lines removed, for text, where they were counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u64")]
+    pub(crate) removed: Option<u64>,
+    /// True where the content is no text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "bool")]
+    pub(crate) binary: Option<bool>,
+}
+
+/// A path whose bytes of somebody else were stored.
+#[derive(Serialize, JsonSchema, Debug, Clone, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct StoredEntry {
+    path: String,
+    /// The bytes, in base64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    path_bytes: Option<String>,
+    blob: String,
+}
+
+/// The text of a path and, where it is not UTF-8, its bytes in base64.
+pub(crate) fn coded(bytes: &[u8]) -> (String, Option<String>) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => (text.to_owned(), None),
+        Err(_) => (String::from_utf8_lossy(bytes).into_owned(), Some(data_encoding::BASE64.encode(bytes))),
+    }
+}
+
+/// Entries of paths.
+pub(crate) fn paths(paths: &[RelPath]) -> Vec<PathEntry> {
+    let entry = |path: &RelPath| {
+        let (path, path_bytes) = coded(path.as_bytes());
+        PathEntry { path, path_bytes }
+    };
+    paths.iter().map(entry).collect()
+}
+
+/// A path with a reason.
+pub(crate) fn reason(path: &[u8], reason: &str, cause: Option<&RelPath>) -> ReasonEntry {
+    let (path, path_bytes) = coded(path);
+    ReasonEntry { path, path_bytes, reason: reason.to_owned(), cause: cause.map(RelPath::to_lossy) }
+}
+
+/// Entries of blocked paths.
+pub(crate) fn blocked(blocked: &[Blocked]) -> Vec<ReasonEntry> {
+    blocked.iter().map(|b| reason(b.path.as_bytes(), &b.reason, b.cause.as_ref())).collect()
+}
+
+/// Entries of paths that were left out.
+pub(crate) fn skipped(skipped: &[Skipped]) -> Vec<ReasonEntry> {
+    skipped.iter().map(|s| reason(s.path.as_bytes(), s.reason.code(), None)).collect()
+}
+
+/// Entries of stored strangers.
+pub(crate) fn stored(stored: &[(RelPath, checkpoint_core::ObjectId)]) -> Vec<StoredEntry> {
+    let entry = |(path, blob): &(RelPath, checkpoint_core::ObjectId)| {
+        let (path, path_bytes) = coded(path.as_bytes());
+        StoredEntry { path, path_bytes, blob: blob.to_string() }
+    };
+    stored.iter().map(entry).collect()
+}
+
+/// One changed path.
+pub(crate) fn change(path: &RelPath, before: &PathState, after: &PathState) -> ChangeEntry {
+    let change = change_word(before, after);
+    let (path, path_bytes) = coded(path.as_bytes());
+    ChangeEntry { path, path_bytes, change, added: None, removed: None, binary: None }
+}
+
+/// What happened to a path, in a word.
+pub(crate) fn change_word(before: &PathState, after: &PathState) -> &'static str {
+    if before.is_absent() {
+        "added"
+    } else if after.is_absent() {
+        "removed"
+    } else if before.same_content(after) {
+        "mode"
+    } else if std::mem::discriminant(before) == std::mem::discriminant(after) {
+        "modified"
+    } else {
+        "type"
+    }
+}
+
+/// `rwd save`.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Saved {
+    /// The point that holds the present state.
+    pub(crate) id: String,
+    pub(crate) tree: String,
+    /// False when an existing point holds this state, and for an interrupt.
+    pub(crate) created: bool,
+    /// Paths that changed since the record before.
+    pub(crate) changed: u64,
+    pub(crate) skipped: Vec<ReasonEntry>,
+    pub(crate) new_bytes: u64,
+    /// `quiet`, or `live` when something may have changed during the walk.
+    pub(crate) consistency: &'static str,
+    pub(crate) ms: u64,
+    /// The workspace's root.
+    pub(crate) root: PathEntry,
+    /// True when this call registered the workspace.
+    pub(crate) registered: bool,
+    pub(crate) session: String,
+    pub(crate) turn: Option<u32>,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// A point of `rwd log`.
+#[derive(Serialize, JsonSchema, Debug, Clone)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PointEntry {
+    pub(crate) id: String,
+    pub(crate) session: String,
+    pub(crate) turn: Option<u32>,
+    pub(crate) step: Option<u32>,
+    pub(crate) kind: &'static str,
+    pub(crate) tree: Option<String>,
+    pub(crate) trigger: Option<String>,
+    pub(crate) at: i64,
+    pub(crate) changed: u64,
+    pub(crate) new_bytes: u64,
+    pub(crate) note: Option<String>,
+    pub(crate) names: Vec<String>,
+    pub(crate) restorable: bool,
+    /// Last event that a conversation cut before this point's turn shares.
+    pub(crate) cut_before: Option<u64>,
+    /// The same for a cut after it.
+    pub(crate) cut_after: Option<u64>,
+    /// Why it cannot be restored.
+    pub(crate) damaged: Option<String>,
+    /// For a guard: its operation.
+    pub(crate) operation: Option<String>,
+}
+
+/// A capture that did not happen.
+#[derive(Serialize, JsonSchema, Debug, Clone)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct GapEntry {
+    pub(crate) id: String,
+    pub(crate) session: String,
+    pub(crate) turn: Option<u32>,
+    /// The kind of point that is missing.
+    pub(crate) kind: Option<&'static str>,
+    pub(crate) reason: String,
+    pub(crate) at: i64,
+}
+
+/// An operation of `rwd log --ops`.
+#[derive(Serialize, JsonSchema, Debug, Clone)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct OperationEntry {
+    pub(crate) id: String,
+    pub(crate) kind: String,
+    /// `open`, `done`, `partial` or `rolled-back`.
+    pub(crate) state: String,
+    pub(crate) session: String,
+    pub(crate) target: Option<String>,
+    pub(crate) guard: Option<String>,
+    pub(crate) reverses: Option<String>,
+    pub(crate) reversed_by: Option<String>,
+    pub(crate) at: i64,
+    pub(crate) wrote: u64,
+    pub(crate) child_session_id: Option<String>,
+    pub(crate) summary: String,
+    /// True once it can no longer be undone.
+    pub(crate) expired: bool,
+}
+
+/// `rwd log`.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Log {
+    /// Oldest first.
+    pub(crate) points: Vec<PointEntry>,
+    pub(crate) gaps: Vec<GapEntry>,
+    /// Since when nothing was captured, after a gap.
+    pub(crate) unprotected_since: Option<i64>,
+    pub(crate) unprotected_reason: Option<String>,
+    /// With `--ops`; oldest first.
+    pub(crate) operations: Vec<OperationEntry>,
+    /// The operation that `rwd recover` would settle.
+    pub(crate) unfinished: Option<String>,
+}
+
+/// `rwd show T`.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Shown {
+    pub(crate) point: PointEntry,
+    pub(crate) consistency: &'static str,
+    /// Files, links and FIFOs it holds.
+    pub(crate) files: u64,
+    pub(crate) skipped: Vec<ReasonEntry>,
+    /// The branch that was checked out.
+    pub(crate) branch: Option<String>,
+    /// The commit that was checked out.
+    pub(crate) commit: Option<String>,
+    /// Against the record before.
+    pub(crate) changes: Vec<ChangeEntry>,
+    pub(crate) notes: Vec<String>,
+}
+
+/// `rwd show T PATH --json`.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ShownPath {
+    pub(crate) point: String,
+    pub(crate) path: PathEntry,
+    /// `file`, `link`, `fifo` or `dir`.
+    pub(crate) kind: &'static str,
+    /// Permission bits, octal.
+    pub(crate) mode: Option<String>,
+    /// The content of a file or the text of a link, in base64.
+    pub(crate) content: Option<String>,
+    /// What a directory holds.
+    pub(crate) entries: Vec<PathEntry>,
+}
+
+/// `rwd diff`.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Diff {
+    /// The point on the left.
+    pub(crate) from: String,
+    /// The point on the right; null for now.
+    pub(crate) to: Option<String>,
+    pub(crate) changes: Vec<ChangeEntry>,
+    /// With `-p`.
+    pub(crate) patch: Option<String>,
+    pub(crate) notes: Vec<String>,
+}
+
+/// Where a conversation is cut.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CutEntry {
+    /// Last event that the child shares; null for an empty child.
+    pub(crate) seq: Option<u64>,
+    pub(crate) rule: String,
+    pub(crate) session: String,
+}
+
+/// `rwd preview`.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Preview {
+    /// For `--plan`.
+    pub(crate) plan: String,
+    /// The point.
+    pub(crate) target: Option<String>,
+    /// The operation that would be taken back.
+    pub(crate) reverses: Option<String>,
+    pub(crate) session: String,
+    pub(crate) overwrite: Vec<PathEntry>,
+    pub(crate) recreate: Vec<PathEntry>,
+    pub(crate) mode: Vec<PathEntry>,
+    pub(crate) remove: Vec<PathEntry>,
+    pub(crate) unchanged: u64,
+    pub(crate) kept_new: Vec<PathEntry>,
+    pub(crate) hand_made: Vec<PathEntry>,
+    pub(crate) uncaptured: Vec<PathEntry>,
+    pub(crate) foreign: Vec<PathEntry>,
+    pub(crate) blocked: Vec<ReasonEntry>,
+    pub(crate) uncovered: Vec<ReasonEntry>,
+    /// Hand-made and foreign paths that wait for a decision.
+    pub(crate) undecided: Vec<PathEntry>,
+    pub(crate) cut: Option<CutEntry>,
+    /// `files`, `chat` or `both`.
+    pub(crate) scope: &'static str,
+    pub(crate) notes: Vec<String>,
+    /// The command that does it.
+    pub(crate) apply: String,
+}
+
+/// `rwd to`, `back`, `undo`, `redo`.
+#[derive(Serialize, JsonSchema, Debug, Default)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Restored {
+    /// The operation; null when there was nothing to do.
+    pub(crate) op: Option<String>,
+    /// `restored`, `partial` or `nothing`.
+    pub(crate) status: &'static str,
+    /// The point that was restored.
+    pub(crate) target: Option<String>,
+    pub(crate) restored: Vec<PathEntry>,
+    pub(crate) removed: Vec<PathEntry>,
+    pub(crate) unchanged: u64,
+    pub(crate) kept_new: Vec<PathEntry>,
+    pub(crate) hand_made: Vec<PathEntry>,
+    pub(crate) foreign: Vec<PathEntry>,
+    pub(crate) uncaptured: Vec<PathEntry>,
+    pub(crate) blocked: Vec<ReasonEntry>,
+    pub(crate) uncovered: Vec<ReasonEntry>,
+    /// The record of the state before.
+    pub(crate) guard: Option<String>,
+    pub(crate) child_session_id: Option<String>,
+    /// True when only the conversation was cut.
+    pub(crate) context_only: bool,
+    /// The command that takes it back.
+    pub(crate) undo: Option<String>,
+    /// The command that goes on in the child.
+    #[serde(rename = "continue")]
+    pub(crate) go_on: Option<String>,
+    /// Content of others that was stored because it could not stay.
+    pub(crate) stored: Vec<StoredEntry>,
+    pub(crate) notes: Vec<String>,
+}
+
+/// `rwd recover`.
+#[derive(Serialize, JsonSchema, Debug, Default)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Recovered {
+    pub(crate) op: Option<String>,
+    /// `restored`, `partial` or `nothing`.
+    pub(crate) status: &'static str,
+    /// `finish` or `back`.
+    pub(crate) way: &'static str,
+    pub(crate) restored: Vec<PathEntry>,
+    pub(crate) removed: Vec<PathEntry>,
+    pub(crate) guard: Option<String>,
+    pub(crate) child_session_id: Option<String>,
+    pub(crate) stored: Vec<StoredEntry>,
+    pub(crate) notes: Vec<String>,
+}
+
+/// `rwd name`.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Named {
+    pub(crate) label: String,
+    /// The point; null when the name was removed.
+    pub(crate) id: Option<String>,
+    pub(crate) deleted: bool,
+}
+
+/// `rwd drop`.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Dropped {
+    pub(crate) dropped: Vec<String>,
+    pub(crate) notes: Vec<String>,
+}
+
+/// A session of `rwd status`.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SessionEntry {
+    pub(crate) session: String,
+    pub(crate) turn: Option<u32>,
+    /// True while a turn is open.
+    pub(crate) open: bool,
+    pub(crate) interrupted: bool,
+    pub(crate) seen: i64,
+    pub(crate) parent: Option<String>,
+}
+
+/// Why so many paths are left out.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SkipCount {
+    pub(crate) reason: &'static str,
+    pub(crate) paths: u64,
+}
+
+/// A file that settings were read from.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ConfigSource {
+    pub(crate) origin: String,
+    pub(crate) keys: Vec<String>,
+}
+
+/// `rwd status`.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Status {
+    pub(crate) workspace: String,
+    pub(crate) root: PathEntry,
+    pub(crate) data_dir: PathEntry,
+    /// `sqlite` or `json`.
+    pub(crate) index: String,
+    /// True where the root lies in a git worktree.
+    pub(crate) git: bool,
+    pub(crate) incarnation: u32,
+    pub(crate) points: u64,
+    pub(crate) newest: Option<PointEntry>,
+    pub(crate) sessions: Vec<SessionEntry>,
+    /// Of the newest point.
+    pub(crate) skipped: Vec<SkipCount>,
+    pub(crate) gaps: u64,
+    pub(crate) unprotected_since: Option<i64>,
+    pub(crate) unprotected_reason: Option<String>,
+    pub(crate) unfinished: Option<String>,
+    pub(crate) config: Vec<ConfigSource>,
+    /// Other registered workspaces whose roots overlap this one.
+    pub(crate) overlapping: Vec<PathEntry>,
+    /// What an agent's process may do here: `ask`, `allow` or `never`.
+    pub(crate) agent_may_restore: &'static str,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Points of one kind.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct KindUse {
+    pub(crate) kind: &'static str,
+    pub(crate) points: u64,
+    /// Bytes their captures added.
+    pub(crate) new_bytes: u64,
+}
+
+/// `rwd du`.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Du {
+    /// As the disk counts them.
+    pub(crate) own_bytes: u64,
+    /// Hard links to files of the user's repository.
+    pub(crate) shared_bytes: u64,
+    pub(crate) points: u64,
+    pub(crate) by_kind: Vec<KindUse>,
+}
+
+/// `rwd gc`.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Gc {
+    pub(crate) dry_run: bool,
+    /// Points that retention removed.
+    pub(crate) dropped_points: Vec<String>,
+    pub(crate) kept_objects: u64,
+    pub(crate) dropped_objects: u64,
+    pub(crate) freed_bytes: u64,
+    /// Left-over temporaries removed.
+    pub(crate) swept: u64,
+}
+
+/// One check of `rwd doctor`.
+#[derive(Serialize, JsonSchema, Debug, Clone)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Check {
+    pub(crate) check: &'static str,
+    /// `ok`, `warning`, `failed` or `fixed`.
+    pub(crate) status: &'static str,
+    pub(crate) detail: String,
+    /// What to do about it.
+    pub(crate) hint: Option<String>,
+}
+
+/// `rwd doctor`.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Doctor {
+    pub(crate) ok: bool,
+    pub(crate) version: &'static str,
+    pub(crate) checks: Vec<Check>,
+}
+
+/// A point that cannot be restored.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct DamageEntry {
+    pub(crate) id: String,
+    pub(crate) reason: String,
+}
+
+/// `rwd verify`.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Verified {
+    /// Points looked at.
+    pub(crate) checkpoints: u64,
+    pub(crate) damaged: Vec<DamageEntry>,
+    pub(crate) rehashed: bool,
+}
+
+/// `rwd adopt`.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Adopted {
+    pub(crate) workspace: String,
+    pub(crate) root: PathEntry,
+    /// Where it was before.
+    pub(crate) from: Option<PathEntry>,
+    pub(crate) incarnation: u32,
+    /// False when there was nothing to adopt.
+    pub(crate) changed: bool,
+}
+
+/// One setting.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SettingEntry {
+    pub(crate) key: &'static str,
+    pub(crate) value: serde_json::Value,
+    /// `default`, a file, or an environment variable.
+    pub(crate) origin: String,
+    /// What it means.
+    pub(crate) about: &'static str,
+}
+
+/// `rwd config`.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ConfigList {
+    pub(crate) settings: Vec<SettingEntry>,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// `rwd demo`.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Demo {
+    /// Comparisons of the whole tree, byte for byte.
+    pub(crate) comparisons: u64,
+    /// Files that differed.
+    pub(crate) differing: Vec<PathEntry>,
+    pub(crate) passed: bool,
+    /// Where it is, with `--keep`.
+    pub(crate) dir: Option<PathEntry>,
+}
+
+/// An error.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ErrorAnswer {
+    pub(crate) error: ErrorBody,
+}
+
+/// What went wrong.
+#[derive(Serialize, JsonSchema, Debug, Clone)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ErrorBody {
+    /// Stable.
+    pub(crate) code: String,
+    pub(crate) message: String,
+    pub(crate) hints: Vec<String>,
+    pub(crate) paths: Vec<ReasonEntry>,
+    /// The operation it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub(crate) op: Option<String>,
+    /// The record of the state before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub(crate) guard: Option<String>,
+    /// The plan that waits for confirmation or for a decision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub(crate) plan: Option<String>,
+    /// What it was caused by, outermost first.
+    pub(crate) causes: Vec<String>,
+}
+
+/// An absolute path.
+pub(crate) fn absolute(path: &std::path::Path) -> PathEntry {
+    use std::os::unix::ffi::OsStrExt;
+    let (path, path_bytes) = coded(path.as_os_str().as_bytes());
+    PathEntry { path, path_bytes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Design § 9: `pathBytes` iff the path is not UTF-8.
+    #[test]
+    fn paths_that_are_not_utf8_carry_their_bytes() {
+        let odd = RelPath::new(b"a/\xff".to_vec()).unwrap();
+        let plain = RelPath::new("b").unwrap();
+        let json = serde_json::to_value(paths(&[odd, plain])).unwrap();
+        assert_eq!(json, serde_json::json!([{ "path": "a/\u{fffd}", "pathBytes": "YS//" }, { "path": "b" }]));
+    }
+
+    #[test]
+    fn every_schema_names_its_verb() {
+        for (name, schema) in schemas() {
+            let names = &schema["properties"]["schema"]["enum"];
+            assert!(names.as_array().unwrap().contains(&serde_json::json!(name)), "{name}: {names}");
+            assert_eq!(schema["required"][0], "schema", "{name}");
+        }
+    }
+}

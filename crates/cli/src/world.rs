@@ -1,0 +1,68 @@
+//! What a run sees of its surroundings, taken once at the start, so that nothing else asks the environment.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use checkpoint_core::{NoSessions, SessionLog};
+
+/// Arguments, environment and standard streams of one run.
+pub struct World {
+    /// The command line, program name first.
+    pub args: Vec<OsString>,
+    /// The environment.
+    pub vars: BTreeMap<OsString, OsString>,
+    /// The current directory; `None` when it is gone.
+    pub cwd: Option<PathBuf>,
+    /// Where answers come from.
+    pub stdin: Box<dyn BufRead + Send>,
+    /// Where answers of ours go.
+    pub stdout: Box<dyn Write + Send>,
+    /// Where everything else goes.
+    pub stderr: Box<dyn Write + Send>,
+    /// True when somebody can be asked: standard input and standard error are terminals.
+    pub can_ask: bool,
+    /// True when standard output is a terminal.
+    pub stdout_is_terminal: bool,
+    /// True when standard error is a terminal.
+    pub stderr_is_terminal: bool,
+    /// Session logs of harnesses; without any only files go back.
+    pub sessions: Arc<dyn SessionLog>,
+}
+
+impl World {
+    /// This process's own surroundings.
+    pub fn of_process() -> Self {
+        let (stdin, stdout, stderr) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
+        Self {
+            args: std::env::args_os().collect(),
+            vars: std::env::vars_os().collect(),
+            cwd: std::env::current_dir().ok(),
+            can_ask: stdin.is_terminal() && stderr.is_terminal(),
+            stdout_is_terminal: stdout.is_terminal(),
+            stderr_is_terminal: stderr.is_terminal(),
+            stdin: Box::new(std::io::BufReader::new(stdin)),
+            stdout: Box::new(std::io::BufWriter::new(stdout)),
+            stderr: Box::new(stderr),
+            sessions: Arc::new(NoSessions),
+        }
+    }
+
+    /// A variable that is set and not empty.
+    pub(crate) fn var(&self, name: &str) -> Option<&OsStr> {
+        self.vars.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
+    }
+
+    /// The home directory.
+    pub(crate) fn home(&self) -> Option<&Path> {
+        self.var("HOME").map(Path::new)
+    }
+}
+
+impl std::fmt::Debug for World {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("World").field("args", &self.args).field("cwd", &self.cwd).finish_non_exhaustive()
+    }
+}
