@@ -113,7 +113,12 @@ impl Level {
     }
 
     /// The level of a directory below; the same one when the directory has no rule file.
-    pub(crate) fn enter(self: &Arc<Self>, base: usize, git: Option<Arc<RuleFile>>, rwd: Option<Arc<RuleFile>>) -> Arc<Self> {
+    pub(crate) fn enter(
+        self: &Arc<Self>,
+        base: usize,
+        git: Option<Arc<RuleFile>>,
+        rwd: Option<Arc<RuleFile>>,
+    ) -> Arc<Self> {
         if git.is_none() && rwd.is_none() {
             return self.clone();
         }
@@ -122,7 +127,14 @@ impl Level {
         Arc::new(Self { above: Some(self.clone()), base, git, rwd, digest })
     }
 
-    fn decide(&self, pick: impl Fn(&Self) -> Option<&Arc<RuleFile>>, path: &[u8], is_dir: bool, case: Case, blobs: &dyn Blobs) -> Option<bool> {
+    fn decide(
+        &self,
+        pick: impl Fn(&Self) -> Option<&Arc<RuleFile>>,
+        path: &[u8],
+        is_dir: bool,
+        case: Case,
+        blobs: &dyn Blobs,
+    ) -> Option<bool> {
         let mut level = Some(self);
         while let Some(here) = level {
             if let Some(file) = pick(here) {
@@ -200,15 +212,15 @@ mod tests {
         }
     }
 
-    fn file(text: &str) -> Option<Arc<RuleFile>> {
-        Some(RuleFile::read(ObjectId::from_bytes([1; 20]), text.as_bytes()))
+    fn file(text: &str) -> Arc<RuleFile> {
+        RuleFile::read(ObjectId::from_bytes([1; 20]), text.as_bytes())
     }
 
     #[test]
     fn the_stronger_source_decides() {
         let rules = rules(&["*.tmp"], &["keep.tmp"], "*.glob\n");
-        let top = Level::bottom([0; 16]).enter(0, file("*.o\n/pkg/only\nx/\n"), None);
-        let sub = top.enter(4, file("!a.o\n!b.glob\n!c.tmp\n*.y\n"), file("!w.tmp\nsecret\n!v.y\n"));
+        let top = Level::bottom([0; 16]).enter(0, Some(file("*.o\n/pkg/only\nx/\n")), None);
+        let sub = top.enter(4, Some(file("!a.o\n!b.glob\n!c.tmp\n*.y\n")), Some(file("!w.tmp\nsecret\n!v.y\n")));
         let ignored = |path: &str, is_dir| rules.ignored(&sub, path.as_bytes(), is_dir, &NoBlobs);
         assert!(ignored("pkg/z.o", false));
         assert!(!ignored("pkg/a.o", false), "a deeper .gitignore re-includes");
@@ -227,10 +239,10 @@ mod tests {
     #[test]
     fn digests_tell_rules_apart() {
         let bottom = Level::bottom([0; 16]);
-        let a = bottom.enter(0, file("a"), None);
+        let a = bottom.enter(0, Some(file("a")), None);
         assert_ne!(a.digest, bottom.digest);
-        assert_ne!(a.digest, bottom.enter(0, None, file("a")).digest);
-        assert_ne!(a.digest, bottom.enter(1, file("a"), None).digest);
+        assert_ne!(a.digest, bottom.enter(0, None, Some(file("a"))).digest);
+        assert_ne!(a.digest, bottom.enter(1, Some(file("a")), None).digest);
         assert_eq!(a.digest, a.enter(9, None, None).digest);
         assert_ne!(digest([&b"ab"[..], b"c"]), digest([&b"a"[..], b"bc"]));
     }

@@ -21,8 +21,11 @@ use std::{
 use checkpoint_core::{CapturePolicy, Nested, ObjectId, RelPath, Snapshot, SnapshotError};
 use gix::{glob::pattern::Case, objs::Kind};
 
-use super::{Blobs, Digest, GITIGNORE, Globs, Level, MAX_RULE_FILE, Patterns, RWDIGNORE, RuleFile, Rules, cover, digest};
+use super::{
+    Blobs, Digest, GITIGNORE, Globs, Level, MAX_RULE_FILE, Patterns, RWDIGNORE, RuleFile, Rules, cover, digest,
+};
 use crate::{
+    read::root_meta,
     store::{Store, object_id, to_core, to_gix},
     user_repo::{UserConfig, UserRepo},
 };
@@ -178,7 +181,7 @@ impl Blobs for FromStore<'_> {
 /// What a path would be is not known where the snapshot does not hold it: it counts as ignored when it would be as
 /// a file or as a directory. Reserved paths count as ignored, because they were never captured.
 pub(crate) fn ignored_at(store: &Store, snapshot: &Snapshot, paths: &[RelPath]) -> Result<Vec<bool>, SnapshotError> {
-    let root = cover::dir_meta(store, &snapshot.meta)?;
+    let root = root_meta(store, snapshot)?;
     let (rules, level) = build(&root.rules, [0; 16]);
     let mut known = Known { store, rules: &rules, stored: &root.rules, dirs: HashMap::new() };
     known.dirs.insert(Vec::new(), Arc::new(known.directory(&level, &[], Some(snapshot.tree), false, false)?));

@@ -104,7 +104,7 @@ impl<'a> Walk<'a> {
             Errno::NOTDIR | Errno::LOOP => Outcome::Swapped,
             // Taken for unreadable, half the workspace would be missing from the point.
             Errno::MFILE | Errno::NFILE | Errno::NOMEM => {
-                self.fail(self.io(&node.path, errno));
+                self.fail(Self::io(&node.path, errno));
                 Outcome::Gone
             }
             _ => Outcome::Skipped(SkipReason::Unreadable),
@@ -275,7 +275,10 @@ impl<'a> Walk<'a> {
                 let kind = if matches!(entry.what, What::File(..)) { FileType::RegularFile } else { FileType::Symlink };
                 // Directories are only walked by record on local file systems, where every field of a stamp counts.
                 let same = seen.map_or_else(|| stat_at(fd, entry.name), Ok).is_ok_and(|facts| {
-                    facts.stamp == stamp && facts.kind == kind && facts.mode == entry.mode && facts.dev == record.head.dev
+                    facts.stamp == stamp
+                        && facts.kind == kind
+                        && facts.mode == entry.mode
+                        && facts.dev == record.head.dev
                 });
                 if same {
                     self.tick(hand);
@@ -410,7 +413,7 @@ impl<'a> Walk<'a> {
                 let hint = record.zip(old);
                 match self.judge_name(here, bytes, false, hint) {
                     Verdict::Leaf(flags) => chunk.push(LeafJob { name: name.to_owned(), flags, recorded: old }),
-                    Verdict::Skip(why, flags) => self.note_skip(hand, node, bytes, why, false, flags, None),
+                    Verdict::Skip(why, flags) => Self::note_skip(hand, node, bytes, why, false, flags, None),
                     Verdict::Dir(_) => {}
                 }
                 if chunk.len() == CHUNK {
@@ -438,7 +441,7 @@ impl<'a> Walk<'a> {
         let node = here.node;
         let bytes = name.to_bytes();
         match self.judge_name(here, bytes, is_dir, record.zip(recorded)) {
-            Verdict::Skip(why, flags) => self.note_skip(hand, node, bytes, why, is_dir, flags, recorded),
+            Verdict::Skip(why, flags) => Self::note_skip(hand, node, bytes, why, is_dir, flags, recorded),
             Verdict::Leaf(flags) => self.leaf_entry(hand, node, here.fd, name, flags, recorded),
             Verdict::Dir(how) => {
                 let child = node.child(name.to_owned(), node.join(bytes), here.level.clone(), how);
@@ -447,9 +450,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one call's worth of an entry")]
     fn note_skip(
-        &self,
         hand: &mut Hand<'a>,
         node: &Node<'a>,
         name: &[u8],
@@ -458,7 +459,7 @@ impl<'a> Walk<'a> {
         flags: u8,
         recorded: Option<EntryRef<'a>>,
     ) {
-        self.note(hand, node, Entry { name: name.into(), what: What::Skipped(why, is_dir), mode: 0, flags }, recorded);
+        Self::note(hand, node, Entry { name: name.into(), what: What::Skipped(why, is_dir), mode: 0, flags }, recorded);
     }
 
     fn judge_name(&self, here: &Here<'_, 'a>, name: &[u8], is_dir: bool, hint: Hint<'a>) -> Verdict<'a> {

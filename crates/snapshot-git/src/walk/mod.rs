@@ -99,6 +99,12 @@ pub(crate) struct Found {
     pub(crate) warnings: Vec<String>,
 }
 
+/// Whether the files are in order, and the files: size, directory, name.
+type Late<'a> = (bool, Vec<(u64, Arc<Node<'a>>, LeafJob<'a>)>);
+
+/// By path from the root: id and content.
+type LooseRules = BTreeMap<Vec<u8>, (ObjectId, Vec<u8>)>;
+
 enum Job<'a> {
     Dir(Arc<Node<'a>>),
     Leaves(Arc<Node<'a>>, Vec<LeafJob<'a>>),
@@ -115,13 +121,13 @@ pub(crate) struct Walk<'a> {
     open_dirs: AtomicUsize,
     looked_at: AtomicU64,
     /// Files that wait until all others are stored, the smallest last.
-    late: Mutex<(bool, Vec<(u64, Arc<Node<'a>>, LeafJob<'a>)>)>,
+    late: Mutex<Late<'a>>,
     /// Files of this size and above are stored late.
     late_size: u64,
     /// Bytes set aside for late files that are being stored.
     claimed: AtomicU64,
-    /// Rule files that are not captured: path from the root, id, content.
-    loose_rules: Mutex<BTreeMap<Vec<u8>, (ObjectId, Vec<u8>)>>,
+    /// Rule files that are not captured.
+    loose_rules: Mutex<LooseRules>,
     stop: AtomicBool,
     failure: Mutex<Option<SnapshotError>>,
     root: Mutex<Option<Outcome>>,

@@ -20,7 +20,8 @@ fn settle_and_check(world: &mut World, files: &[&str], left_out: &[&str]) {
 #[test]
 fn outside_git_the_defaults_and_gitignore_files_count() {
     let mut world = World::new();
-    for file in ["node_modules/x", "a/node_modules/y", "dist/x", "build/x", ".dsh/x", "src/x", "src/x.o", "src/keep.o"] {
+    for file in ["node_modules/x", "a/node_modules/y", "dist/x", "build/x", ".dsh/x", "src/x", "src/x.o", "src/keep.o"]
+    {
         world.put(file, file);
     }
     world.put(".gitignore", "*.o\n");
@@ -40,7 +41,10 @@ fn outside_git_the_defaults_and_gitignore_files_count() {
     world.ask.policy.excludes = Some(vec!["src/**".into(), "*.x".into()]);
     world.put("build/f.x", "x");
     let captured = world.capture();
-    assert_eq!(world.files(&captured.snapshot), [".dsh/x", ".gitignore", "a/node_modules/y", "build/x", "dist/x", "node_modules/x"]);
+    assert_eq!(
+        world.files(&captured.snapshot),
+        [".dsh/x", ".gitignore", "a/node_modules/y", "build/x", "dist/x", "node_modules/x"]
+    );
     assert_eq!(skipped(&captured), ["build/f.x ignored-root", "src ignored-root"]); // 002-27: `src/**` covers `src`
 }
 
@@ -50,7 +54,16 @@ fn rwdignore_is_stronger_and_include_is_strongest() {
     world.put(".gitignore", "*.log\nout/\n");
     world.put(".rwdignore", "!important.log\nprivate/\n");
     world.put("sub/.rwdignore", "local\n");
-    for file in ["a.log", "important.log", "private/x", "sub/local", "sub/other", "out/deep/keep.txt", "out/deep/drop.txt", "dist/x"] {
+    for file in [
+        "a.log",
+        "important.log",
+        "private/x",
+        "sub/local",
+        "sub/other",
+        "out/deep/keep.txt",
+        "out/deep/drop.txt",
+        "dist/x",
+    ] {
         world.put(file, file);
     }
     world.ask.policy.include = vec!["out/deep/keep.txt".into(), "private".into()];
@@ -128,12 +141,26 @@ fn the_snapshot_alone_tells_what_was_ignored() {
     world.put("cache/junk", "x");
     world.ask.policy.include = vec!["vip.o".into()];
     let asked = [
-        "a.o", "sub/a.o", "sub/yes.o", "only", "only/x", "sub/only", "logs/a", "logs/keep", "x.bak", "vip.o", "cache/new",
-        "cache/.gitignore", "fresh", "node_modules/x", "a/b/dist", ".dsh/memory/x", "cache",
+        "a.o",
+        "sub/a.o",
+        "sub/yes.o",
+        "only",
+        "only/x",
+        "sub/only",
+        "logs/a",
+        "logs/keep",
+        "x.bak",
+        "vip.o",
+        "cache/new",
+        "cache/.gitignore",
+        "fresh",
+        "node_modules/x",
+        "a/b/dist",
+        ".dsh/memory/x",
+        "cache",
     ];
-    let wanted = [
-        true, true, false, true, true, false, true, false, true, false, true, true, false, true, true, true, false,
-    ];
+    let wanted =
+        [true, true, false, true, true, false, true, false, true, false, true, true, false, true, true, true, false];
     let paths: Vec<_> = asked.iter().map(|p| path(p)).collect();
     for _ in 0..3 {
         let captured = world.capture();
