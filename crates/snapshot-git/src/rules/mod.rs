@@ -73,25 +73,27 @@ impl Patterns {
 pub(crate) struct RuleFile {
     /// Id of its content as a blob.
     pub(crate) id: ObjectId,
+    /// Its path from the root, where it lies below.
+    pub(crate) path: Vec<u8>,
     patterns: OnceLock<Patterns>,
 }
 
 impl RuleFile {
     /// A file whose content is at hand.
     pub(crate) fn read(id: ObjectId, content: &[u8]) -> Arc<Self> {
-        Arc::new(Self { id, patterns: OnceLock::from(Patterns::parse(content)) })
+        Arc::new(Self { id, path: Vec::new(), patterns: OnceLock::from(Patterns::parse(content)) })
     }
 
     /// A file whose content is a blob of the store.
-    pub(crate) fn stored(id: ObjectId) -> Arc<Self> {
-        Arc::new(Self { id, patterns: OnceLock::new() })
+    pub(crate) fn stored(id: ObjectId, path: Vec<u8>) -> Arc<Self> {
+        Arc::new(Self { id, path, patterns: OnceLock::new() })
     }
 }
 
 /// Reads the content of rule files that have not been read yet.
 pub(crate) trait Blobs {
     /// The content; an empty one when it cannot be had, after the failure has been noted.
-    fn rule_file(&self, id: &ObjectId) -> Vec<u8>;
+    fn rule_file(&self, file: &RuleFile) -> Vec<u8>;
 }
 
 /// The rule files of one directory, on top of those above it.
@@ -138,7 +140,7 @@ impl Level {
         let mut level = Some(self);
         while let Some(here) = level {
             if let Some(file) = pick(here) {
-                let patterns = file.patterns.get_or_init(|| Patterns::parse(&blobs.rule_file(&file.id)));
+                let patterns = file.patterns.get_or_init(|| Patterns::parse(&blobs.rule_file(file)));
                 let verdict = path.get(here.base..).and_then(|rest| patterns.decide(rest, is_dir, case));
                 if verdict.is_some() {
                     return verdict;
@@ -196,7 +198,7 @@ mod tests {
 
     struct NoBlobs;
     impl Blobs for NoBlobs {
-        fn rule_file(&self, _: &ObjectId) -> Vec<u8> {
+        fn rule_file(&self, _: &RuleFile) -> Vec<u8> {
             panic!("everything is at hand")
         }
     }

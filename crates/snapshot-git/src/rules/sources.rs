@@ -13,6 +13,7 @@
 //! | `file:PATH` | a rule file that the tree does not hold; PATH from the repository's top |
 
 use std::{
+    cell::RefCell,
     collections::{BTreeMap, HashMap},
     path::Path,
     sync::Arc,
@@ -168,11 +169,18 @@ fn kept_file(stored: &BTreeMap<Vec<u8>, Vec<u8>>, dir: &[u8], name: &[u8]) -> Op
     Some(RuleFile::read(to_core(&object_id(Kind::Blob, content).ok()?), content))
 }
 
-struct FromStore<'s>(&'s Store);
+/// Reads from the store alone, and remembers the first failure: rules that cannot be read are no evidence.
+struct FromStore<'s> {
+    store: &'s Store,
+    failure: RefCell<Option<SnapshotError>>,
+}
 
 impl Blobs for FromStore<'_> {
-    fn rule_file(&self, id: &ObjectId) -> Vec<u8> {
-        self.0.read(&to_gix(id), Kind::Blob).unwrap_or_default()
+    fn rule_file(&self, file: &RuleFile) -> Vec<u8> {
+        self.store.read(&to_gix(&file.id), Kind::Blob).unwrap_or_else(|error| {
+            self.failure.borrow_mut().get_or_insert(error);
+            Vec::new()
+        })
     }
 }
 
@@ -218,7 +226,8 @@ impl Known<'_> {
             full.push(b'/');
         }
         let file = |name: &[u8]| {
-            let held = entries.iter().find(|e| e.name == name && e.is_file()).map(|e| RuleFile::stored(e.id));
+            let held =
+                entries.iter().find(|e| e.name == name && e.is_file()).map(|e| RuleFile::stored(e.id, Vec::new()));
             held.or_else(|| kept_file(self.stored, &full, name))
         };
         let level = above.enter(full.len(), file(GITIGNORE), file(RWDIGNORE));
@@ -231,7 +240,7 @@ impl Known<'_> {
         if is_reserved_everywhere(bytes) {
             return Ok(true);
         }
-        let blobs = FromStore(self.store);
+        let blobs = FromStore { store: self.store, failure: RefCell::default() };
         let mut dir = self.dirs[&Vec::new()].clone();
         for (at, _) in bytes.iter().enumerate().filter(|(_, b)| **b == b'/') {
             let here = &bytes[..at];
@@ -245,11 +254,10 @@ impl Known<'_> {
             }
             dir = self.dirs[here].clone();
         }
-        if dir.included || self.rules.included(bytes) {
-            return Ok(false);
-        }
         let full = [&self.rules.above[..], bytes].concat();
-        Ok(dir.ignored || [false, true].iter().any(|&is_dir| self.rules.ignored(&dir.level, &full, is_dir, &blobs)))
+        let by_rule = |is_dir| self.rules.ignored(&dir.level, &full, is_dir, &blobs);
+        let ignored = !dir.included && !self.rules.included(bytes) && (dir.ignored || by_rule(false) || by_rule(true));
+        blobs.failure.into_inner().map_or(Ok(ignored), Err)
     }
 }
 

@@ -28,7 +28,7 @@ use rustix::fd::OwnedFd;
 
 use crate::{
     cache::Cache,
-    rules::{Blobs, Cover, Sources, Tracked},
+    rules::{Blobs, Cover, RuleFile, Sources, Tracked},
     store::{Batch, Store, Worker, object_id, to_core, to_gix},
 };
 
@@ -348,13 +348,21 @@ impl<'a> Walk<'a> {
     fn warn(&self, text: String) {
         lock(&self.warnings).push(text);
     }
+
+    fn warn_about_rules(&self, path: &[u8], error: &std::io::Error) {
+        let path = String::from_utf8_lossy(path);
+        self.warn(format!("cannot read {path}: {error}; its rules do not count"));
+    }
 }
 
 impl Blobs for Walk<'_> {
-    fn rule_file(&self, id: &ObjectId) -> Vec<u8> {
-        self.s.store.read(&to_gix(id), Kind::Blob).unwrap_or_else(|error| {
-            // Going on without the rules would capture what the user wants left out.
-            self.fail(error);
+    fn rule_file(&self, file: &RuleFile) -> Vec<u8> {
+        if let Ok(content) = self.s.store.read(&to_gix(&file.id), Kind::Blob) {
+            return content;
+        }
+        // A damaged store must not end every capture from now on: the file itself is there.
+        dir::read_rule_file_below(self.s.root, &file.path).unwrap_or_else(|error| {
+            self.warn_about_rules(&file.path, &error);
             Vec::new()
         })
     }

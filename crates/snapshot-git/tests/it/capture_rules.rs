@@ -191,3 +191,44 @@ fn a_changed_rule_file_that_ignores_itself_changes_the_snapshot() {
     assert_eq!(first.snapshot.tree, second.snapshot.tree);
     assert_ne!(first.snapshot.meta, second.snapshot.meta);
 }
+
+#[test]
+fn a_store_that_lost_a_rule_file_does_not_end_captures() {
+    let mut world = World::new();
+    world.put(".gitignore", "*.o\n");
+    world.put("d/a.o", "x");
+    world.put("d/f", "x");
+    World::settle();
+    let first = world.capture();
+    World::settle();
+    world.capture();
+    // The one blob: packs are replaced by one that holds everything else.
+    let checkpoint_core::PathState::File { blob, .. } =
+        world.backend.state(&first.snapshot, &path(".gitignore")).unwrap()
+    else {
+        panic!()
+    };
+    let pack = world.store().join("objects/pack");
+    let file = std::fs::read_dir(&pack)
+        .unwrap()
+        .flatten()
+        .map(|e| e.path())
+        .find(|p| p.extension().is_some_and(|e| e == "pack"));
+    let file = file.unwrap();
+    let Some(listing) = crate::world::run_git(&pack, &["verify-pack", "-v", file.to_str().unwrap()], &[]) else {
+        return;
+    };
+    let line = listing.lines().find(|l| l.starts_with(&blob.to_string())).unwrap();
+    let numbers: Vec<u64> = line.split_whitespace().filter_map(|w| w.parse().ok()).collect();
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes[usize::try_from(numbers[2] + 5).unwrap()] ^= 0xff;
+    std::fs::remove_file(&file).unwrap();
+    std::fs::write(&file, bytes).unwrap();
+    world.reopen();
+    world.put("d/new.o", "x");
+    world.put("e/x.o", "x");
+    let captured = world.capture();
+    assert_eq!(world.files(&captured.snapshot), [".gitignore", "d/f"]);
+    // But nothing is claimed of what the rules were.
+    assert!(world.backend.ignored_at(&captured.snapshot, &[path("q.o")]).is_err());
+}
