@@ -85,7 +85,6 @@ pub(crate) struct Sealed {
     pub(crate) sum: Id,
     pub(crate) idx: Vec<u8>,
     pub(crate) len: u64,
-    pub(crate) entries: Vec<Entry>,
 }
 
 impl PackWriter {
@@ -319,7 +318,7 @@ impl PackWriter {
         let file = self.file.as_ref().expect("flushed");
         ops.sync_data(file).map_err(fail)?;
         let idx = idx::encode(&mut self.entries, &sum).map_err(fail)?;
-        Ok(Sealed { temporary: self.path, sum, idx, len: self.flushed, entries: self.entries })
+        Ok(Sealed { temporary: self.path, sum, idx, len: self.flushed })
     }
 }
 
