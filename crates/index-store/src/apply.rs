@@ -6,8 +6,8 @@ use std::{
 };
 
 use checkpoint_core::{
-    Batch, DropReason, IndexError, IndexOp, Intent, IntentState, Mark, Name, OpId, OpState,
-    Operation, Ord, Point, PointId, PointKind, RelPath, Revision, Session, Touch, Written,
+    Batch, DropReason, IndexError, IndexOp, Intent, IntentState, Mark, Name, OpId, OpState, Operation, Ord, Point,
+    PointId, PointKind, RelPath, Revision, Session, Touch, Written,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -16,8 +16,8 @@ use crate::{
     document::{decode, encode, load, merge, replace},
     query,
     rows::{
-        KeyRange, NEWEST, OPEN, REVISION, RowsMut, Table, mark_key, op_key, ord_key, parse_ord,
-        path_key, point_key, session_key,
+        KeyRange, NEWEST, OPEN, REVISION, RowsMut, Table, mark_key, op_key, ord_key, parse_ord, path_key, point_key,
+        session_key,
     },
     touches::{self, Touches},
 };
@@ -28,10 +28,7 @@ pub(crate) fn apply(rows: &mut dyn RowsMut, batch: &Batch) -> Result<Revision, I
     if let Some(expected) = batch.follows
         && expected != newest
     {
-        return Err(IndexError::Conflict {
-            expected,
-            found: newest,
-        });
+        return Err(IndexError::Conflict { expected, found: newest });
     }
     let mut applying = Applying { rows, newest };
     for op in &batch.ops {
@@ -61,19 +58,12 @@ impl Applying<'_> {
             IndexOp::PutPoint { point, interval } => self.put_point(point, interval),
             IndexOp::UpdatePoint { point } => self.update_point(point),
             // Both reasons remove the same; the operation log tells them apart.
-            IndexOp::DropPoint {
-                id,
-                reason: DropReason::Quota | DropReason::User,
-            } => self.drop_point(id),
+            IndexOp::DropPoint { id, reason: DropReason::Quota | DropReason::User } => self.drop_point(id),
             IndexOp::PutOperation { operation } => self.put_operation(operation),
             IndexOp::UpdateOperation { operation } => self.update_operation(operation),
             IndexOp::PutWritten { operation, written } => self.put_written(operation, written),
             IndexOp::OpenIntent { intent } => self.open_intent(intent),
-            IndexOp::AdvanceIntent {
-                operation,
-                from,
-                to,
-            } => self.advance_intent(operation, *from, *to),
+            IndexOp::AdvanceIntent { operation, from, to } => self.advance_intent(operation, *from, *to),
             IndexOp::CloseIntent { operation } => self.close_intent(operation),
             IndexOp::PutSession { session } => self.put_session(session),
             IndexOp::PutName { name } => self.put_name(name),
@@ -87,10 +77,7 @@ impl Applying<'_> {
     /// Takes the next place for a new point or operation.
     fn take(&mut self, ord: Ord, what: &str) -> Result<(), IndexError> {
         if ord != self.newest.next() {
-            return misfit(format!(
-                "{what} is for place {ord}, but the newest is {}",
-                self.newest
-            ));
+            return misfit(format!("{what} is for place {ord}, but the newest is {}", self.newest));
         }
         self.newest = ord;
         Ok(())
@@ -127,11 +114,7 @@ impl Applying<'_> {
 
     fn put_point(&mut self, point: &Point, interval: &[Touch]) -> Result<(), IndexError> {
         check_point(point)?;
-        if self
-            .rows
-            .get(Table::PointId, &point_key(&point.id))?
-            .is_some()
-        {
+        if self.rows.get(Table::PointId, &point_key(&point.id))?.is_some() {
             return misfit(format!("there is a point {} already", point.id));
         }
         self.take(point.ord, "a point")?;
@@ -152,31 +135,23 @@ impl Applying<'_> {
 
     fn clear_waiting(&mut self) -> Result<(), IndexError> {
         let mut keys = Vec::new();
-        self.rows
-            .scan(Table::Waiting, &KeyRange::all(), &mut |key, _| {
-                keys.push(key.to_owned());
-                Ok(ControlFlow::Continue(()))
-            })?;
-        keys.iter()
-            .try_for_each(|key| self.rows.delete(Table::Waiting, key))
+        self.rows.scan(Table::Waiting, &KeyRange::all(), &mut |key, _| {
+            keys.push(key.to_owned());
+            Ok(ControlFlow::Continue(()))
+        })?;
+        keys.iter().try_for_each(|key| self.rows.delete(Table::Waiting, key))
     }
 
     fn update_point(&mut self, point: &Point) -> Result<(), IndexError> {
         check_point(point)?;
         let place = self.place_of_point(&point.id)?;
         if place != point.ord {
-            return misfit(format!(
-                "point {} is at place {place}, not {}",
-                point.id, point.ord
-            ));
+            return misfit(format!("point {} is at place {place}, not {}", point.id, point.ord));
         }
         let key = ord_key(place);
         let was_gap = self.rows.get(Table::Interval, &key)?.is_none();
         if was_gap != (point.kind == PointKind::Gap) {
-            return misfit(format!(
-                "point {} cannot turn into a gap or out of one",
-                point.id
-            ));
+            return misfit(format!("point {} cannot turn into a gap or out of one", point.id));
         }
         self.put_over(Table::Point, &key, point)
     }
@@ -191,33 +166,22 @@ impl Applying<'_> {
         {
             match self.record_after(place)? {
                 Some(next) => {
-                    touches.without(&touches::written_over(
-                        &*self.rows,
-                        place,
-                        Bound::Excluded(next),
-                    )?);
+                    touches.without(&touches::written_over(&*self.rows, place, Bound::Excluded(next))?);
                     if !touches.is_empty() {
-                        let mut merged =
-                            Touches::load(&*self.rows, Table::Interval, next)?.unwrap_or_default();
+                        let mut merged = Touches::load(&*self.rows, Table::Interval, next)?.unwrap_or_default();
                         merged.merge(touches);
-                        self.rows
-                            .put(Table::Interval, &ord_key(next), merged.document()?)?;
+                        self.rows.put(Table::Interval, &ord_key(next), merged.document()?)?;
                     }
                 }
                 // What operations write before the record comes is left out when it comes.
-                None => self
-                    .rows
-                    .put(Table::Waiting, &ord_key(place), touches.document()?)?,
+                None => self.rows.put(Table::Waiting, &ord_key(place), touches.document()?)?,
             }
         }
         let key = ord_key(place);
         self.rows.delete(Table::Interval, &key)?;
         self.rows.delete(Table::Point, &key)?;
         self.rows.delete(Table::PointId, &point_key(id))?;
-        for name in query::names(&*self.rows)?
-            .iter()
-            .filter(|name| name.point == *id)
-        {
+        for name in query::names(&*self.rows)?.iter().filter(|name| name.point == *id) {
             self.rows.delete(Table::Name, &name.label)?;
         }
         Ok(())
@@ -228,13 +192,9 @@ impl Applying<'_> {
         let Some(intent) = query::open_intent(&*self.rows)? else {
             return Ok(());
         };
-        let target = query::operation(&*self.rows, &intent.operation)?
-            .and_then(|operation| operation.target);
+        let target = query::operation(&*self.rows, &intent.operation)?.and_then(|operation| operation.target);
         if intent.guard == *id || target == Some(*id) {
-            return misfit(format!(
-                "point {id} belongs to the open operation {}",
-                intent.operation
-            ));
+            return misfit(format!("point {id} belongs to the open operation {}", intent.operation));
         }
         Ok(())
     }
@@ -251,11 +211,7 @@ impl Applying<'_> {
     }
 
     fn put_operation(&mut self, operation: &Operation) -> Result<(), IndexError> {
-        if self
-            .rows
-            .get(Table::OperationId, &op_key(&operation.id))?
-            .is_some()
-        {
+        if self.rows.get(Table::OperationId, &op_key(&operation.id))?.is_some() {
             return misfit(format!("there is an operation {} already", operation.id));
         }
         self.take(operation.ord, "an operation")?;
@@ -266,20 +222,12 @@ impl Applying<'_> {
     fn update_operation(&mut self, operation: &Operation) -> Result<(), IndexError> {
         let place = self.place_of_operation(&operation.id)?;
         if place != operation.ord {
-            return misfit(format!(
-                "operation {} is at place {place}, not {}",
-                operation.id, operation.ord
-            ));
+            return misfit(format!("operation {} is at place {place}, not {}", operation.id, operation.ord));
         }
         let key = ord_key(place);
         let stored: Option<Operation> = load(&*self.rows, Table::Operation, &key)?;
-        if operation.state == OpState::Open
-            && stored.is_some_and(|stored| stored.state != OpState::Open)
-        {
-            return misfit(format!(
-                "operation {} is finished and cannot be open again",
-                operation.id
-            ));
+        if operation.state == OpState::Open && stored.is_some_and(|stored| stored.state != OpState::Open) {
+            return misfit(format!("operation {} is finished and cannot be open again", operation.id));
         }
         self.put_over(Table::Operation, &key, operation)
     }
@@ -290,17 +238,10 @@ impl Applying<'_> {
         let mut documents = Vec::with_capacity(written.len());
         let old = self.rows.get(table, &key)?;
         let format = self.rows.format();
-        let known: Vec<Written> = old
-            .as_deref()
-            .map_or(Ok(Vec::new()), |old| decode(format, table, &key, old))?;
-        let stored: Vec<Value> = old
-            .as_deref()
-            .map_or(Ok(Vec::new()), |old| decode(format, table, &key, old))?;
-        let mut stored: BTreeMap<RelPath, (Written, Value)> = known
-            .into_iter()
-            .zip(stored)
-            .map(|(known, stored)| (known.path.clone(), (known, stored)))
-            .collect();
+        let known: Vec<Written> = old.as_deref().map_or(Ok(Vec::new()), |old| decode(format, table, &key, old))?;
+        let stored: Vec<Value> = old.as_deref().map_or(Ok(Vec::new()), |old| decode(format, table, &key, old))?;
+        let mut stored: BTreeMap<RelPath, (Written, Value)> =
+            known.into_iter().zip(stored).map(|(known, stored)| (known.path.clone(), (known, stored))).collect();
         for one in written {
             let new = to_value(one)?;
             documents.push(match stored.remove(&one.path) {
@@ -318,10 +259,7 @@ impl Applying<'_> {
         let place = self.place_of_operation(&intent.operation)?;
         let operation: Option<Operation> = load(&*self.rows, Table::Operation, &ord_key(place))?;
         if operation.is_none_or(|operation| operation.state != OpState::Open) {
-            return misfit(format!(
-                "operation {} is finished and cannot have an intent",
-                intent.operation
-            ));
+            return misfit(format!("operation {} is finished and cannot have an intent", intent.operation));
         }
         let guard = self.place_of_point(&intent.guard)?;
         if self.rows.get(Table::Interval, &ord_key(guard))?.is_none() {
@@ -337,20 +275,12 @@ impl Applying<'_> {
         };
         let intent: Intent = decode(self.rows.format(), Table::Intent, OPEN, &document)?;
         if intent.operation != *operation {
-            return misfit(format!(
-                "the open intent is that of operation {}, not {operation}",
-                intent.operation
-            ));
+            return misfit(format!("the open intent is that of operation {}, not {operation}", intent.operation));
         }
         Ok((intent, document))
     }
 
-    fn advance_intent(
-        &mut self,
-        operation: &OpId,
-        from: IntentState,
-        to: IntentState,
-    ) -> Result<(), IndexError> {
+    fn advance_intent(&mut self, operation: &OpId, from: IntentState, to: IntentState) -> Result<(), IndexError> {
         let (mut intent, document) = self.intent_of(operation)?;
         if intent.state != from {
             return misfit(format!("the intent is {:?}, not {from:?}", intent.state));
@@ -390,10 +320,7 @@ impl Applying<'_> {
         let stored: Option<Mark> = load(&*self.rows, Table::Mark, &key)?;
         if stored.is_some_and(|stored| stored.folded.is_some() && stored != *mark) {
             // Marks take no place, so `follows` cannot tell two folds of one mark apart.
-            return misfit(format!(
-                "mark {} of session {} is folded",
-                mark.id, mark.session
-            ));
+            return misfit(format!("mark {} of session {} is folded", mark.id, mark.session));
         }
         self.put_over(Table::Mark, &key, mark)
     }
@@ -405,9 +332,7 @@ impl Applying<'_> {
         }
         for path in add {
             if removed.contains(path) {
-                return misfit(format!(
-                    "{path} is both added to and removed from the held paths"
-                ));
+                return misfit(format!("{path} is both added to and removed from the held paths"));
             }
             let key = path_key(path)?;
             if self.rows.get(Table::Held, &key)?.is_none() {
@@ -422,16 +347,12 @@ impl Applying<'_> {
 fn check_point(point: &Point) -> Result<(), IndexError> {
     let gap = point.kind == PointKind::Gap;
     if gap != point.snapshot.is_none() || gap != point.gap.is_some() {
-        return misfit(format!(
-            "a point of kind {} with or without snapshot and reason",
-            point.kind.name()
-        ));
+        return misfit(format!("a point of kind {} with or without snapshot and reason", point.kind.name()));
     }
     Ok(())
 }
 
 fn to_value<T: Serialize>(value: &T) -> Result<Value, IndexError> {
-    serde_json::to_value(value).map_err(|source| IndexError::Misfit {
-        why: format!("it cannot be written as JSON: {source}"),
-    })
+    serde_json::to_value(value)
+        .map_err(|source| IndexError::Misfit { why: format!("it cannot be written as JSON: {source}") })
 }

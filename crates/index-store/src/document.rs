@@ -25,10 +25,7 @@ pub(crate) fn decode<T: DeserializeOwned>(
         if format.is_newer() {
             format.too_new()
         } else {
-            IndexError::Damaged {
-                what: format!("row {key:?} of table {}", table.name()),
-                source: Box::new(source),
-            }
+            IndexError::Damaged { what: format!("row {key:?} of table {}", table.name()), source: Box::new(source) }
         }
     })
 }
@@ -39,9 +36,7 @@ pub(crate) fn load<T: DeserializeOwned>(
     table: Table,
     key: &str,
 ) -> Result<Option<T>, IndexError> {
-    rows.get(table, key)?
-        .map(|document| decode(rows.format(), table, key, &document))
-        .transpose()
+    rows.get(table, key)?.map(|document| decode(rows.format(), table, key, &document)).transpose()
 }
 
 /// The document that replaces `old`: `new`, with what this version does not know of `old` kept.
@@ -80,9 +75,7 @@ pub(crate) fn merge(stored: Value, known: &Value, mut new: Value) -> Value {
 }
 
 fn unwritable(source: &serde_json::Error) -> IndexError {
-    IndexError::Misfit {
-        why: format!("it cannot be written as JSON: {source}"),
-    }
+    IndexError::Misfit { why: format!("it cannot be written as JSON: {source}") }
 }
 
 #[cfg(test)]
@@ -96,9 +89,6 @@ mod tests {
         let stored = json!({"a": {"x": 1, "new": 2}, "b": {"x": 1, "new": 2}, "new": 3});
         let known = json!({"a": {"x": 1}, "b": {"x": 1}});
         let new = json!({"a": {"x": 1}, "b": {"x": 9}});
-        assert_eq!(
-            merge(stored, &known, new),
-            json!({"a": {"x": 1, "new": 2}, "b": {"x": 9}, "new": 3})
-        );
+        assert_eq!(merge(stored, &known, new), json!({"a": {"x": 1, "new": 2}, "b": {"x": 9}, "new": 3}));
     }
 }

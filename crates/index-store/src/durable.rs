@@ -1,36 +1,24 @@
-//! The few durable file operations that this crate needs, in one place.
+//! What this crate needs of files and `durable-fs` does not have: new files that replace nothing, locks on files that
+//! are open, and the litter of crashed processes.
 //!
 //! Everything made here is owner-only from its first byte: files 0600, directories 0700.
 
 use std::{
     ffi::{OsStr, OsString},
-    fs::{DirBuilder, File, OpenOptions, TryLockError},
-    io::{self, Write},
-    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
+    fs::{File, OpenOptions, TryLockError},
+    io,
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use checkpoint_core::LockMode;
-use rustix::fs::{AtFlags, CWD, RenameFlags, StatxFlags};
+use rustix::fs::{CWD, RenameFlags};
 
-/// Creates a directory and those above it that are missing. The new names are durable on return.
-pub(crate) fn create_dir(path: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(0o700).create(path) {
-        Ok(()) => sync_dir(parent(path)),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
-        Err(error)
-            if error.kind() == io::ErrorKind::NotFound
-                && path.parent().is_some_and(|up| up != path) =>
-        {
-            create_dir(parent(path))?;
-            match DirBuilder::new().mode(0o700).create(path) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-                _ => sync_dir(parent(path)),
-            }
-        }
-        Err(error) => Err(error),
-    }
+/// Makes the names in a directory durable.
+pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
+    durable_fs::sync_dir(path).map_err(|error| error.source)
 }
 
 /// The directory that holds `path`.
@@ -42,30 +30,14 @@ pub(crate) fn parent(path: &Path) -> &Path {
     }
 }
 
-/// Makes the names in a directory durable.
-pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
-}
-
 /// Opens a file for reading and writing, creating it when it is missing.
 pub(crate) fn open_or_create(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(path)
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
 /// Creates a file that must not be there.
 pub(crate) fn create_new(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
+    OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
 }
 
 /// A name beside `path` that nobody else uses.
@@ -77,25 +49,10 @@ pub(crate) fn temporary(path: &Path) -> io::Result<PathBuf> {
     Ok(path.with_file_name(name))
 }
 
-/// Replaces the content of a file, or creates it: afterwards it has the old content or the new one, whatever happens,
-/// and the new one durably once this returns.
-pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    let temporary = temporary(path)?;
-    let written = create_new(&temporary)
-        .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_data()))
-        .and_then(|()| std::fs::rename(&temporary, path));
-    if let Err(error) = written {
-        discard(&temporary);
-        return Err(error);
-    }
-    sync_dir(parent(path))
-}
-
 /// Gives a complete file its name unless that is taken; `false` when it is, and the file is gone then.
 pub(crate) fn publish(temporary: &Path, path: &Path) -> io::Result<bool> {
     File::open(temporary)?.sync_all()?;
-    let renamed = match rustix::fs::renameat_with(CWD, temporary, CWD, path, RenameFlags::NOREPLACE)
-    {
+    let renamed = match rustix::fs::renameat_with(CWD, temporary, CWD, path, RenameFlags::NOREPLACE) {
         // Not every file system can rename without replacing; a second link cannot replace anything either.
         Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::NOTSUP) => {
             std::fs::hard_link(temporary, path)
@@ -122,10 +79,7 @@ pub(crate) fn sweep(dir: &Path, before: i64) -> io::Result<u64> {
     for entry in std::fs::read_dir(dir)? {
         let entry = entry?;
         let facts = entry.metadata()?;
-        if facts.is_file()
-            && is_temporary(&entry.file_name())
-            && facts.mtime() < before.div_euclid(1_000)
-        {
+        if facts.is_file() && is_temporary(&entry.file_name()) && facts.mtime() < before.div_euclid(1_000) {
             std::fs::remove_file(entry.path())?;
             swept += 1;
         }
@@ -133,24 +87,17 @@ pub(crate) fn sweep(dir: &Path, before: i64) -> io::Result<u64> {
     Ok(swept)
 }
 
-/// `NAME.0123456789abcdef.tmp`, and what `SQLite` puts beside it.
+/// `NAME.0123456789abcdef.tmp` and what SQLite puts beside it, and `.rwd-PID-N.tmp` of `durable-fs`.
 fn is_temporary(name: &OsStr) -> bool {
-    let name = name.as_encoded_bytes();
-    let Some(end) = name.windows(4).rposition(|part| part == b".tmp") else {
-        return false;
-    };
-    let tail = &name[end + 4..];
-    let sound = matches!(tail, b"" | b"-journal" | b"-wal" | b"-shm");
-    let digits = end.checked_sub(16).map(|start| &name[start..end]);
-    sound
-        && digits.is_some_and(|digits| {
-            digits
-                .iter()
-                .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(b))
-        })
-        && end
-            .checked_sub(17)
-            .is_some_and(|dot| name[dot] == b'.' && dot > 0)
+    let Some(name) = name.to_str() else { return false };
+    let Some((stem, "" | "-journal" | "-wal" | "-shm")) = name.rsplit_once(".tmp") else { return false };
+    if let Some(numbers) = stem.strip_prefix(".rwd-") {
+        return !numbers.is_empty() && numbers.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+    }
+    stem.rsplit_once('.').is_some_and(|(name, digits)| {
+        let sound = digits.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+        !name.is_empty() && digits.len() == 16 && sound
+    })
 }
 
 /// Removes a temporary of ours; one that cannot be removed is only litter.
@@ -162,7 +109,28 @@ pub(crate) fn discard(temporary: &Path) {
     }
 }
 
-/// Waits up to `wait` for an advisory lock on an open file; `false` when somebody else kept it. Closing releases it.
+/// Releases the advisory lock of an open file when it goes.
+///
+/// Closing the file is not enough: a process that another thread is just starting has a copy of every descriptor until
+/// it runs its program, and would keep the lock that long.
+#[derive(Debug)]
+pub(crate) struct Locked(Arc<File>);
+
+impl Locked {
+    pub(crate) const fn new(file: Arc<File>) -> Self {
+        Self(file)
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        if let Err(error) = self.0.unlock() {
+            tracing::warn!(%error, "a lock stays until its file is closed");
+        }
+    }
+}
+
+/// Waits up to `wait` for an advisory lock on an open file; `false` when somebody else kept it.
 pub(crate) fn lock(file: &File, mode: LockMode, wait: Duration) -> io::Result<bool> {
     let begun = Instant::now();
     let mut pause = Duration::from_millis(1);
@@ -199,35 +167,14 @@ pub(crate) fn number(facts: &std::fs::Metadata) -> (u64, u64) {
     (facts.dev(), facts.ino())
 }
 
-/// What tells one directory from another: device, inode, and birth time in nanoseconds where the system reports one.
-pub(crate) fn identity(path: &Path) -> io::Result<(u64, u64, Option<i64>)> {
-    let facts = std::fs::metadata(path)?;
-    let born = match rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::BTIME) {
-        Ok(facts) if facts.stx_mask & StatxFlags::BTIME.bits() != 0 => {
-            let time = facts.stx_btime;
-            time.tv_sec
-                .checked_mul(1_000_000_000)
-                .and_then(|ns| ns.checked_add(i64::from(time.tv_nsec)))
-        }
-        _ => None,
-    };
-    Ok((facts.dev(), facts.ino(), born))
-}
-
 /// True for errors that say "may not be written".
 pub(crate) fn is_read_only(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
-    )
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
 /// True for errors that say "no room".
 pub(crate) fn is_full(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
-    )
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
 }
 
 #[cfg(test)]
@@ -246,20 +193,13 @@ mod tests {
             "x.0011223344556677.tmpx",
             ".0011223344556677.tmp",
             "a.0011223344xx6677.tmp",
+            ".rwd-x.tmp",
         ];
-        for path in others
-            .iter()
-            .map(|name| directory.path().join(name))
-            .chain([ours, beside.into()])
-        {
+        for path in others.iter().map(|name| directory.path().join(name)).chain([ours, beside.into()]) {
             drop(create_new(&path).unwrap());
         }
         assert_eq!(sweep(directory.path(), 0).unwrap(), 0);
         assert_eq!(sweep(directory.path(), i64::MAX).unwrap(), 2);
-        assert!(
-            others
-                .iter()
-                .all(|name| directory.path().join(name).exists())
-        );
+        assert!(others.iter().all(|name| directory.path().join(name).exists()));
     }
 }

@@ -5,7 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{durable, error::DataError};
+use durable_fs::{Access, Durability, replace};
+
+use crate::error::DataError;
 
 /// The epoch of a store (design § 4, model F19).
 ///
@@ -33,25 +35,18 @@ impl Epoch {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
             Err(error) => {
-                return Err(DataError::Io {
-                    path: self.path.clone(),
-                    source: error,
-                });
+                return Err(DataError::Io { path: self.path.clone(), source: error });
             }
         };
         text.trim_end()
             .parse()
-            .map_err(|source| DataError::Damaged {
-                path: self.path.clone(),
-                source: Box::new(source),
-            })
+            .map_err(|source| DataError::Damaged { path: self.path.clone(), source: Box::new(source) })
     }
 
     /// Counts on, durably before it returns, and gives the new number. The caller holds the exclusive lock.
     pub fn bump(&self) -> Result<u64, DataError> {
         let next = self.read()? + 1;
-        durable::replace(&self.path, format!("{next}\n").as_bytes())
-            .map_err(DataError::io(&self.path))?;
+        replace(&self.path, format!("{next}\n").as_bytes(), Access::Private, Durability::Synced)?;
         Ok(next)
     }
 }

@@ -86,3 +86,9 @@ impl DataError {
         move |source| Self::Io { path, source }
     }
 }
+
+impl From<durable_fs::Error> for DataError {
+    fn from(error: durable_fs::Error) -> Self {
+        Self::Io { path: error.path, source: error.source }
+    }
+}

@@ -20,18 +20,13 @@ impl Format {
         match self.major.cmp(&Self::CURRENT.major) {
             std::cmp::Ordering::Equal => Ok(self),
             std::cmp::Ordering::Greater => Err(self.too_new()),
-            std::cmp::Ordering::Less => Err(IndexError::TooOld {
-                found: self.to_string(),
-            }),
+            std::cmp::Ordering::Less => Err(IndexError::TooOld { found: self.to_string() }),
         }
     }
 
     /// The error for something of a newer format that cannot be understood.
     pub(crate) fn too_new(self) -> IndexError {
-        IndexError::TooNew {
-            found: self.to_string(),
-            supported: Self::CURRENT.to_string(),
-        }
+        IndexError::TooNew { found: self.to_string(), supported: Self::CURRENT.to_string() }
     }
 
     /// True when it may hold what this version does not know.
@@ -58,17 +53,10 @@ impl FromStr for Format {
         let bad = || NoFormat(text.to_owned());
         let number = |part: &str| {
             let plain = !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-            if plain {
-                part.parse().map_err(|_| bad())
-            } else {
-                Err(bad())
-            }
+            if plain { part.parse().map_err(|_| bad()) } else { Err(bad()) }
         };
         let (major, minor) = text.split_once('.').ok_or_else(bad)?;
-        Ok(Self {
-            major: number(major)?,
-            minor: number(minor)?,
-        })
+        Ok(Self { major: number(major)?, minor: number(minor)? })
     }
 }
 

@@ -12,7 +12,7 @@ use checkpoint_core::{Batch, IndexError, LockMode, Revision};
 
 use crate::{
     apply::apply,
-    durable,
+    durable::{self, Locked},
     format::Format,
     line::{self, LineError},
     rows::Rows,
@@ -31,10 +31,7 @@ pub struct JsonOptions {
 
 impl Default for JsonOptions {
     fn default() -> Self {
-        Self {
-            busy: Duration::from_secs(10),
-            compact_above: 1 << 20,
-        }
+        Self { busy: Duration::from_secs(10), compact_above: 1 << 20 }
     }
 }
 
@@ -72,37 +69,18 @@ struct Log {
     named: bool,
 }
 
-/// Releases the advisory lock of an open file.
-struct Locked(Arc<File>);
-
-impl Drop for Locked {
-    fn drop(&mut self) {
-        if let Err(error) = self.0.unlock() {
-            tracing::warn!(%error, "the lock on the index stays until it is closed");
-        }
-    }
-}
-
 impl JsonIndex {
     /// Opens an index that exists.
     pub fn open(path: &Path, options: JsonOptions) -> Result<Self, IndexError> {
         let (log, locked) = Log::open_locked(path, LockMode::Shared, options.busy)?;
         drop(locked);
-        Ok(Self {
-            path: path.to_owned(),
-            options,
-            state: Mutex::new(State {
-                log,
-                poisoned: false,
-            }),
-        })
+        Ok(Self { path: path.to_owned(), options, state: Mutex::new(State { log, poisoned: false }) })
     }
 
     /// Opens an index, and creates it first when there is none. Two processes may do so at once.
     pub fn create(path: &Path, options: JsonOptions) -> Result<Self, IndexError> {
         if !path.try_exists().map_err(io_error)? {
-            let line = line::write(Format::CURRENT, 0, std::iter::empty())
-                .map_err(|source| unwritable(&source))?;
+            let line = line::write(Format::CURRENT, 0, std::iter::empty()).map_err(|source| unwritable(&source))?;
             let temporary = durable::temporary(path).map_err(io_error)?;
             durable::create_new(&temporary)
                 .and_then(|mut file| file.write_all(&line))
@@ -113,10 +91,7 @@ impl JsonIndex {
         Self::open(path, options)
     }
 
-    fn read<T>(
-        &self,
-        query: impl FnOnce(&dyn Rows) -> Result<T, IndexError>,
-    ) -> Result<T, IndexError> {
+    fn read<T>(&self, query: impl FnOnce(&dyn Rows) -> Result<T, IndexError>) -> Result<T, IndexError> {
         let mut state = self.state.lock().map_err(|_| IndexError::Poisoned)?;
         if state.poisoned {
             return Err(IndexError::Poisoned);
@@ -133,7 +108,7 @@ impl JsonIndex {
         if !durable::lock(&log.file, mode, self.options.busy).map_err(io_error)? {
             return Err(IndexError::Busy);
         }
-        let locked = Locked(Arc::clone(&log.file));
+        let locked = Locked::new(Arc::clone(&log.file));
         if durable::is_at(&log.file, &self.path).map_err(io_error)? {
             log.catch_up()?;
             return Ok(locked);
@@ -142,10 +117,7 @@ impl JsonIndex {
         drop(locked);
         let (fresh, locked) = Log::open_locked(&self.path, mode, self.options.busy)?;
         if fresh.revision < log.revision {
-            return Err(damaged(
-                "the file was replaced by an older one",
-                "its revision went back",
-            ));
+            return Err(damaged("the file was replaced by an older one", "its revision went back"));
         }
         *log = fresh;
         Ok(locked)
@@ -170,8 +142,7 @@ impl JsonIndex {
         let format = log.tree.format.max(Format::CURRENT);
         let mut journal = Journal::new(&mut log.tree);
         let made = apply(&mut journal, batch).and_then(|revision| {
-            let line = line::write(format, revision.0, journal.changes())
-                .map_err(|source| unwritable(&source))?;
+            let line = line::write(format, revision.0, journal.changes()).map_err(|source| unwritable(&source))?;
             Ok((revision, line))
         });
         let (revision, line) = match made {
@@ -198,30 +169,21 @@ impl JsonIndex {
         if state.poisoned {
             return Err(IndexError::Poisoned);
         }
-        let due = |log: &Log| {
-            log.writable && log.read > self.options.compact_above && log.read > 2 * log.base
-        };
+        let due = |log: &Log| log.writable && log.read > self.options.compact_above && log.read > 2 * log.base;
         if !due(&state.log) {
             return Ok(());
         }
         let _locked = self.lock(&mut state.log, LockMode::Exclusive)?;
-        if due(&state.log) {
-            self.compact(&mut state.log)
-        } else {
-            Ok(())
-        }
+        if due(&state.log) { self.compact(&mut state.log) } else { Ok(()) }
     }
 
     /// Replaces the file by one line that holds every row. The caller holds the exclusive lock of the file, so nobody
     /// can append to it; whoever waits for that lock finds the name moved and opens the new file.
     fn compact(&self, log: &mut Log) -> Result<(), IndexError> {
         let rows = log.tree.tables.iter().flat_map(|(table, content)| {
-            content
-                .iter()
-                .map(move |(key, document)| (table.as_str(), key.as_str(), Some(document.as_str())))
+            content.iter().map(move |(key, document)| (table.as_str(), key.as_str(), Some(document.as_str())))
         });
-        let line = line::write(log.tree.format, log.revision, rows)
-            .map_err(|source| unwritable(&source))?;
+        let line = line::write(log.tree.format, log.revision, rows).map_err(|source| unwritable(&source))?;
         let temporary = durable::temporary(&self.path).map_err(io_error)?;
         let written = durable::create_new(&temporary).and_then(|mut file| {
             // Locked before it has its name: nobody appends to it before the name is durable.
@@ -238,7 +200,7 @@ impl JsonIndex {
                 return Err(io_error(error));
             }
         };
-        let _locked = Locked(Arc::clone(&file));
+        let _locked = Locked::new(Arc::clone(&file));
         let length = line.len() as u64;
         (log.file, log.lines, log.read, log.base, log.named) = (file, 1, length, length, false);
         durable::sync_dir(durable::parent(&self.path)).map_err(io_error)?;
@@ -250,16 +212,10 @@ impl JsonIndex {
 /// Writes a line at `at`, cutting off what is there, and syncs it. The error says whether the file is as it was.
 fn append(mut file: &File, at: u64, line: &[u8]) -> Result<(), (IndexError, bool)> {
     let cut = || file.set_len(at);
-    let written = cut()
-        .and_then(|()| file.seek(SeekFrom::Start(at)))
-        .and_then(|_| file.write_all(line));
+    let written = cut().and_then(|()| file.seek(SeekFrom::Start(at))).and_then(|_| file.write_all(line));
     if let Err(error) = written {
         let clean = cut().is_ok();
-        return Err(if clean {
-            (io_error(error), true)
-        } else {
-            (storage(error), false)
-        });
+        return Err(if clean { (io_error(error), true) } else { (storage(error), false) });
     }
     file.sync_data().map_err(|error| {
         // Nothing is known now about what is on the disk. Taking the line back is the better of two guesses, because
@@ -273,34 +229,25 @@ fn append(mut file: &File, at: u64, line: &[u8]) -> Result<(), (IndexError, bool
 
 impl Log {
     /// Opens the file that has the name, locks it and reads it.
-    fn open_locked(
-        path: &Path,
-        mode: LockMode,
-        wait: Duration,
-    ) -> Result<(Self, Locked), IndexError> {
+    fn open_locked(path: &Path, mode: LockMode, wait: Duration) -> Result<(Self, Locked), IndexError> {
         loop {
             let (file, writable) = match OpenOptions::new().read(true).write(true).open(path) {
                 Ok(file) => (file, true),
-                Err(error) if durable::is_read_only(&error) => {
-                    (File::open(path).map_err(io_error)?, false)
-                }
+                Err(error) if durable::is_read_only(&error) => (File::open(path).map_err(io_error)?, false),
                 Err(error) => return Err(io_error(error)),
             };
             let file = Arc::new(file);
             if !durable::lock(&file, mode, wait).map_err(io_error)? {
                 return Err(IndexError::Busy);
             }
-            let locked = Locked(Arc::clone(&file));
+            let locked = Locked::new(Arc::clone(&file));
             if !durable::is_at(&file, path).map_err(io_error)? {
                 continue;
             }
             let mut log = Self {
                 file,
                 writable,
-                tree: Tree::new(Format {
-                    major: Format::CURRENT.major,
-                    minor: 0,
-                }),
+                tree: Tree::new(Format { major: Format::CURRENT.major, minor: 0 }),
                 revision: 0,
                 lines: 0,
                 read: 0,
@@ -310,10 +257,7 @@ impl Log {
             log.catch_up()?;
             if log.lines == 0 {
                 // A file gets its name only with its first line complete.
-                return Err(damaged(
-                    "the file has no first line",
-                    "it is empty or cut off",
-                ));
+                return Err(damaged("the file has no first line", "it is empty or cut off"));
             }
             return Ok((log, locked));
         }
@@ -328,10 +272,7 @@ impl Log {
     fn catch_up(&mut self) -> Result<(), IndexError> {
         let length = self.file.metadata().map_err(io_error)?.len();
         if length < self.read {
-            return Err(damaged(
-                "the file was cut short",
-                "lines that were read are gone",
-            ));
+            return Err(damaged("the file was cut short", "lines that were read are gone"));
         }
         if length == self.read {
             return Ok(());
@@ -350,10 +291,7 @@ impl Log {
                 Err(_) if after.is_empty() && line.contains(&0) && self.lines > 0 => return Ok(()),
                 Err(error) => {
                     let what = format!("line {} of {}", self.lines + 1, "index.jsonl");
-                    return Err(IndexError::Damaged {
-                        what,
-                        source: Box::new(error),
-                    });
+                    return Err(IndexError::Damaged { what, source: Box::new(error) });
                 }
             }
             let length = end as u64 + 1;
@@ -370,10 +308,7 @@ impl Log {
     /// Lines that are whole but lost or twice show in the revisions.
     fn follows(&mut self, line: line::Line) -> Result<line::Line, LineError> {
         if self.lines > 0 && line.revision != self.revision + 1 {
-            return Err(LineError::Sequence {
-                before: self.revision,
-                found: line.revision,
-            });
+            return Err(LineError::Sequence { before: self.revision, found: line.revision });
         }
         self.revision = line.revision;
         Ok(line)
@@ -388,22 +323,15 @@ fn foreign(format: Format) -> IndexError {
 }
 
 fn damaged(what: &str, how: &'static str) -> IndexError {
-    IndexError::Damaged {
-        what: what.to_owned(),
-        source: how.into(),
-    }
+    IndexError::Damaged { what: what.to_owned(), source: how.into() }
 }
 
 fn storage(source: io::Error) -> IndexError {
-    IndexError::Storage {
-        source: Box::new(source),
-    }
+    IndexError::Storage { source: Box::new(source) }
 }
 
 fn unwritable(source: &serde_json::Error) -> IndexError {
-    IndexError::Misfit {
-        why: format!("it cannot be written as JSON: {source}"),
-    }
+    IndexError::Misfit { why: format!("it cannot be written as JSON: {source}") }
 }
 
 /// For failures that left the file as it was.
@@ -418,3 +346,25 @@ fn io_error(error: io::Error) -> IndexError {
 }
 
 index_store!(JsonIndex, "json");
+
+#[cfg(test)]
+mod tests {
+    use checkpoint_core::IndexStore;
+
+    use super::*;
+
+    /// A write that fails and cannot be taken back: nothing is known, so nothing more is said.
+    #[test]
+    fn a_failed_write_poisons_the_handle_until_it_is_opened_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("index.jsonl");
+        let index = JsonIndex::create(&path, JsonOptions::default()).unwrap();
+        index.apply(&Batch::default()).unwrap();
+        index.state.lock().unwrap().log.file = Arc::new(File::open(&path).unwrap());
+        assert!(matches!(index.apply(&Batch::default()), Err(IndexError::Storage { .. })));
+        assert!(matches!(index.apply(&Batch::default()), Err(IndexError::Poisoned)));
+        assert!(matches!(index.newest(), Err(IndexError::Poisoned)));
+        assert!(matches!(index.maintain(), Err(IndexError::Poisoned)));
+        assert_eq!(JsonIndex::open(&path, JsonOptions::default()).unwrap().revision().unwrap(), Revision(1));
+    }
+}

@@ -13,18 +13,24 @@ use std::{
     ffi::OsString,
     fmt,
     path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
 };
 
-use checkpoint_core::{IndexStore, Timestamp, WorkspaceId};
+use checkpoint_core::{IndexStore, LockMode, Timestamp, WorkspaceId};
+use durable_fs::create_private_dirs;
 
 use crate::{
-    durable,
+    durable::{self, Locked},
     epoch::Epoch,
     error::DataError,
     json::{JsonIndex, JsonOptions},
     lock::WorkspaceLock,
     sqlite::{Journal, SqliteIndex, SqliteOptions},
 };
+
+/// How long a change of the data directory waits for another one.
+const WAIT: Duration = Duration::from_secs(10);
 
 /// Age in milliseconds at which a temporary is nobody's any more.
 const SWEPT_AFTER: i64 = 3_600_000;
@@ -45,23 +51,12 @@ impl DataDir {
     /// `None` when there is not even a home directory.
     ///
     /// `variable` looks up the environment. Empty values count as unset, and a relative `XDG_DATA_HOME` too.
-    pub fn locate(
-        explicit: Option<&Path>,
-        variable: &dyn Fn(&str) -> Option<OsString>,
-    ) -> Option<Self> {
-        let variable = |name| {
-            variable(name)
-                .filter(|value| !value.is_empty())
-                .map(PathBuf::from)
-        };
+    pub fn locate(explicit: Option<&Path>, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<Self> {
+        let variable = |name| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         explicit
             .map(Path::to_owned)
             .or_else(|| variable("RWD_DATA_DIR"))
-            .or_else(|| {
-                variable("XDG_DATA_HOME")
-                    .filter(|path| path.is_absolute())
-                    .map(|path| path.join("rwd"))
-            })
+            .or_else(|| variable("XDG_DATA_HOME").filter(|path| path.is_absolute()).map(|path| path.join("rwd")))
             .or_else(|| variable("HOME").map(|home| home.join(".local/share/rwd")))
             .map(Self::new)
     }
@@ -73,9 +68,7 @@ impl DataDir {
 
     /// The directory of one workspace.
     pub fn workspace(&self, id: &WorkspaceId) -> WorkspaceDir {
-        WorkspaceDir {
-            path: self.path.join("workspaces").join(id.to_string()),
-        }
+        WorkspaceDir { path: self.path.join("workspaces").join(id.to_string()), data: self.clone() }
     }
 
     /// Removes what crashed processes left of changes of the registry, an hour old and older, and gives its number.
@@ -87,13 +80,20 @@ impl DataDir {
         self.path.join("workspaces.json")
     }
 
-    pub(crate) fn lock_file(&self) -> PathBuf {
-        self.path.join("lock")
+    /// Waits for the lock of the data directory; it is held until the value goes.
+    pub(crate) fn lock(&self) -> Result<Locked, DataError> {
+        let path = self.path.join("lock");
+        let file = durable::open_or_create(&path).map_err(DataError::io(&path))?;
+        if durable::lock(&file, LockMode::Exclusive, WAIT).map_err(DataError::io(&path))? {
+            Ok(Locked::new(Arc::new(file)))
+        } else {
+            Err(DataError::Busy { path })
+        }
     }
 
     /// Creates the directory where it is missing.
     pub(crate) fn create(&self) -> Result<(), DataError> {
-        durable::create_dir(&self.path).map_err(DataError::io(&self.path))
+        Ok(create_private_dirs(&self.path)?)
     }
 }
 
@@ -118,9 +118,7 @@ impl IndexKind {
 
     /// Reads a stable name.
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Sqlite, Self::Json]
-            .into_iter()
-            .find(|kind| kind.name() == name)
+        [Self::Sqlite, Self::Json].into_iter().find(|kind| kind.name() == name)
     }
 }
 
@@ -133,9 +131,9 @@ impl fmt::Display for IndexKind {
 /// How an index is opened.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IndexOptions {
-    /// The form asked for; `None`: the existing one, else `SQLite`.
+    /// The form asked for; `None`: the existing one, else SQLite.
     pub kind: Option<IndexKind>,
-    /// For `SQLite`: [`Journal::Delete`] where the data directory lies on a network file system or FUSE.
+    /// For SQLite: [`Journal::Delete`] where the data directory lies on a network file system or FUSE.
     pub journal: Journal,
 }
 
@@ -143,6 +141,7 @@ pub struct IndexOptions {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WorkspaceDir {
     path: PathBuf,
+    data: DataDir,
 }
 
 impl WorkspaceDir {
@@ -153,7 +152,7 @@ impl WorkspaceDir {
 
     /// Creates it where it is missing, durably. Nothing else of this type does.
     pub fn create(&self) -> Result<(), DataError> {
-        durable::create_dir(&self.path).map_err(DataError::io(&self.path))
+        Ok(create_private_dirs(&self.path)?)
     }
 
     /// Removes what crashed processes left of a new or compacted index or epoch, an hour old and older, and gives its
@@ -210,7 +209,14 @@ impl WorkspaceDir {
     /// Opens the index, and creates it first when there is none. Asking for another form than the existing one is
     /// [`DataError::OtherIndex`].
     pub fn open_index(&self, options: IndexOptions) -> Result<Box<dyn IndexStore>, DataError> {
-        let kind = match (self.index_kind()?, options.kind) {
+        let mut existing = self.index_kind()?;
+        let mut _creating = None;
+        if existing.is_none() {
+            // Two processes that want different forms must not both get what they want.
+            _creating = Some(self.data.lock()?);
+            existing = self.index_kind()?;
+        }
+        let kind = match (existing, options.kind) {
             (Some(existing), Some(asked)) if existing != asked => {
                 return Err(DataError::OtherIndex { existing, asked });
             }
@@ -219,15 +225,10 @@ impl WorkspaceDir {
         let file = self.index_file(kind);
         Ok(match kind {
             IndexKind::Sqlite => {
-                let options = SqliteOptions {
-                    journal: options.journal,
-                    ..SqliteOptions::default()
-                };
+                let options = SqliteOptions { journal: options.journal, ..SqliteOptions::default() };
                 Box::new(SqliteIndex::create(&file, options).map_err(DataError::Index)?)
             }
-            IndexKind::Json => Box::new(
-                JsonIndex::create(&file, JsonOptions::default()).map_err(DataError::Index)?,
-            ),
+            IndexKind::Json => Box::new(JsonIndex::create(&file, JsonOptions::default()).map_err(DataError::Index)?),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Points, operations and intents in memory, JSON or `SQLite`; the data directory around them.
+//! Points, operations and intents in memory, JSON or SQLite; the data directory around them.
 //!
 //! What a [`Batch`](checkpoint_core::Batch) means is written once, over rows; the stores differ in where rows live and
 //! how they become durable.
@@ -13,11 +13,6 @@
 //! assert_eq!(index.held()?.len(), 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-
-#![cfg_attr(
-    test,
-    allow(clippy::unwrap_used, reason = "a failing unwrap is a failing test")
-)]
 
 mod apply;
 mod document;
@@ -46,7 +41,5 @@ pub use json::{JsonIndex, JsonOptions};
 pub use layout::{DataDir, IndexKind, IndexOptions, WorkspaceDir};
 pub use lock::WorkspaceLock;
 pub use memory::MemoryIndex;
-pub use registry::{
-    Found, Identity, Refusal, Registration, Registry, Standing, Workspace, refusal,
-};
+pub use registry::{Found, Identity, Refusal, Registration, Registry, Standing, Workspace, refusal};
 pub use sqlite::{Journal, SqliteIndex, SqliteOptions};

@@ -62,11 +62,7 @@ pub(crate) fn write<'a>(
     serde_json::to_writer(&mut line, &format.to_string())?;
     line.extend_from_slice(format!(",\"revision\":{revision},\"rows\":[").as_bytes());
     for (n, (table, key, document)) in rows.enumerate() {
-        line.extend_from_slice(if n == 0 {
-            b"{\"table\":"
-        } else {
-            b",{\"table\":"
-        });
+        line.extend_from_slice(if n == 0 { b"{\"table\":" } else { b",{\"table\":" });
         serde_json::to_writer(&mut line, table)?;
         line.extend_from_slice(b",\"key\":");
         serde_json::to_writer(&mut line, key)?;
@@ -106,11 +102,7 @@ pub(crate) fn read(line: &[u8]) -> Result<Line, LineError> {
     let revision = serde_json::from_slice(field(b"\"revision\"")?)?;
     let rows = elements(field(b"\"rows\"")?).ok_or(LineError::Shape)?;
     let rows = rows.into_iter().map(row).collect::<Result<_, _>>()?;
-    Ok(Line {
-        format,
-        revision,
-        rows,
-    })
+    Ok(Line { format, revision, rows })
 }
 
 fn row(text: &[u8]) -> Result<LineRow, LineError> {
@@ -128,10 +120,7 @@ fn row(text: &[u8]) -> Result<LineRow, LineError> {
 
 /// The value under a name, which is given as it is written.
 fn find<'a>(fields: &[(&[u8], &'a [u8])], name: &[u8]) -> Option<&'a [u8]> {
-    fields
-        .iter()
-        .find(|(key, _)| *key == name)
-        .map(|(_, value)| *value)
+    fields.iter().find(|(key, _)| *key == name).map(|(_, value)| *value)
 }
 
 impl Line {
@@ -162,9 +151,7 @@ mod tests {
                 let mut bad = line.to_vec();
                 bad[at] ^= bit;
                 // Hexadecimal digits may be of either case.
-                let same = at >= HEAD.len()
-                    && at < HEAD.len() + 8
-                    && bad[at].eq_ignore_ascii_case(&line[at]);
+                let same = at >= HEAD.len() && at < HEAD.len() + 8 && bad[at].eq_ignore_ascii_case(&line[at]);
                 assert!(same || read(&bad).is_err(), "byte {at}");
             }
         }

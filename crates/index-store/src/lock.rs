@@ -4,12 +4,13 @@ use std::{
     fs::File,
     io,
     path::{Path, PathBuf},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use checkpoint_core::{Held, LockError, LockMode, StoreLock};
 
-use crate::durable;
+use crate::durable::{self, Locked};
 
 /// The lock file of a workspace: `flock`, so held by an open file and released with it, also when the process dies.
 ///
@@ -22,7 +23,7 @@ pub struct WorkspaceLock {
 /// A lock that is held. The descriptor is closed on `exec`, so no child of ours keeps it.
 #[derive(Debug)]
 struct HeldFile {
-    _file: File,
+    _locked: Locked,
 }
 
 impl Held for HeldFile {}
@@ -49,18 +50,18 @@ impl WorkspaceLock {
 
 impl StoreLock for WorkspaceLock {
     fn acquire(&self, mode: LockMode, wait: Duration) -> Result<Box<dyn Held>, LockError> {
-        let failed = |source: io::Error| LockError::Failed {
-            source: Box::new(source),
-        };
+        let failed = |source: io::Error| LockError::Failed { source: Box::new(source) };
         let begun = Instant::now();
         loop {
             let file = self.open().map_err(failed)?;
             if !durable::lock(&file, mode, wait.saturating_sub(begun.elapsed())).map_err(failed)? {
                 return Err(LockError::Busy);
             }
+            let file = Arc::new(file);
+            let locked = Locked::new(Arc::clone(&file));
             // A lock on a file that lost its name excludes nobody.
             if durable::is_at(&file, &self.path).map_err(failed)? {
-                return Ok(Box::new(HeldFile { _file: file }));
+                return Ok(Box::new(HeldFile { _locked: locked }));
             }
         }
     }

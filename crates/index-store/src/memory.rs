@@ -23,15 +23,10 @@ pub struct MemoryIndex {
 impl MemoryIndex {
     /// An empty index.
     pub fn new() -> Self {
-        Self {
-            tree: Arc::new(Mutex::new(Tree::new(Format::CURRENT))),
-        }
+        Self { tree: Arc::new(Mutex::new(Tree::new(Format::CURRENT))) }
     }
 
-    fn read<T>(
-        &self,
-        query: impl FnOnce(&dyn Rows) -> Result<T, IndexError>,
-    ) -> Result<T, IndexError> {
+    fn read<T>(&self, query: impl FnOnce(&dyn Rows) -> Result<T, IndexError>) -> Result<T, IndexError> {
         let tree = self.tree.lock().map_err(|_| IndexError::Poisoned)?;
         query(&*tree)
     }
@@ -46,11 +41,7 @@ impl MemoryIndex {
         result
     }
 
-    #[expect(
-        clippy::unused_self,
-        clippy::unnecessary_wraps,
-        reason = "the stores on disk have something to tend"
-    )]
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "the stores on disk have something to tend")]
     fn tend(&self) -> Result<(), IndexError> {
         Ok(())
     }

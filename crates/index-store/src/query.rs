@@ -6,8 +6,8 @@ use std::{
 };
 
 use checkpoint_core::{
-    IndexError, Intent, Mark, Name, OpId, OpKind, Operation, Ord, Point, PointId, PointKind,
-    PointQuery, RelPath, Revision, Session, SessionKey, Timestamp, Touch, Written,
+    IndexError, Intent, Mark, Name, OpId, OpKind, Operation, Ord, Point, PointId, PointKind, PointQuery, RelPath,
+    Revision, Session, SessionKey, Timestamp, Touch, Written,
 };
 use serde::{
     Deserialize,
@@ -16,10 +16,7 @@ use serde::{
 
 use crate::{
     document::{decode, load},
-    rows::{
-        KeyRange, NEWEST, OPEN, REVISION, Rows, Table, marks_prefix, op_key, ord_key, parse_ord,
-        point_key,
-    },
+    rows::{KeyRange, NEWEST, OPEN, REVISION, Rows, Table, marks_prefix, op_key, ord_key, parse_ord, point_key},
     touches,
 };
 
@@ -52,10 +49,7 @@ impl Face {
     }
 }
 
-pub(crate) fn points(
-    rows: &(impl Rows + ?Sized),
-    query: &PointQuery,
-) -> Result<Vec<Point>, IndexError> {
+pub(crate) fn points(rows: &(impl Rows + ?Sized), query: &PointQuery) -> Result<Vec<Point>, IndexError> {
     let limit = query.limit.unwrap_or(usize::MAX);
     let mut found = Vec::new();
     let mut take = |key: &str, document: &str| {
@@ -66,11 +60,7 @@ pub(crate) fn points(
         if face.fits(query) {
             found.push(decode(rows.format(), Table::Point, key, document)?);
         }
-        Ok(if found.len() >= limit {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        })
+        Ok(if found.len() >= limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     };
     if let Some(prefix) = &query.id_prefix {
         let mut places = places_of(rows, prefix)?;
@@ -96,38 +86,25 @@ pub(crate) fn points(
 /// Places of the points whose id begins with `prefix`, in order.
 fn places_of(rows: &(impl Rows + ?Sized), prefix: &str) -> Result<Vec<Ord>, IndexError> {
     let mut places = Vec::new();
-    if !prefix
-        .bytes()
-        .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
-    {
+    if !prefix.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)) {
         return Ok(places);
     }
-    rows.scan(
-        Table::PointId,
-        &KeyRange::prefix(prefix),
-        &mut |key, document| {
-            places.push(decode::<Ord>(rows.format(), Table::PointId, key, document)?);
-            Ok(ControlFlow::Continue(()))
-        },
-    )?;
+    rows.scan(Table::PointId, &KeyRange::prefix(prefix), &mut |key, document| {
+        places.push(decode::<Ord>(rows.format(), Table::PointId, key, document)?);
+        Ok(ControlFlow::Continue(()))
+    })?;
     places.sort_unstable();
     Ok(places)
 }
 
-pub(crate) fn point(
-    rows: &(impl Rows + ?Sized),
-    id: &PointId,
-) -> Result<Option<Point>, IndexError> {
+pub(crate) fn point(rows: &(impl Rows + ?Sized), id: &PointId) -> Result<Option<Point>, IndexError> {
     match load::<Ord>(rows, Table::PointId, &point_key(id))? {
         Some(place) => load(rows, Table::Point, &ord_key(place)),
         None => Ok(None),
     }
 }
 
-pub(crate) fn intervals(
-    rows: &(impl Rows + ?Sized),
-    after: Ord,
-) -> Result<Vec<(Ord, Vec<Touch>)>, IndexError> {
+pub(crate) fn intervals(rows: &(impl Rows + ?Sized), after: Ord) -> Result<Vec<(Ord, Vec<Touch>)>, IndexError> {
     let mut found = Vec::new();
     let range = KeyRange::ords(Some(after), Bound::Unbounded);
     rows.scan(Table::Interval, &range, &mut |key, document| {
@@ -142,10 +119,7 @@ pub(crate) fn waiting(rows: &(impl Rows + ?Sized)) -> Result<Vec<Touch>, IndexEr
     Ok(touches::waiting(rows)?.list())
 }
 
-pub(crate) fn operation(
-    rows: &(impl Rows + ?Sized),
-    id: &OpId,
-) -> Result<Option<Operation>, IndexError> {
+pub(crate) fn operation(rows: &(impl Rows + ?Sized), id: &OpId) -> Result<Option<Operation>, IndexError> {
     match load::<Ord>(rows, Table::OperationId, &op_key(id))? {
         Some(place) => load(rows, Table::Operation, &ord_key(place)),
         None => Ok(None),
@@ -162,21 +136,13 @@ pub(crate) fn operations(
     if limit == 0 {
         return Ok(found);
     }
-    rows.scan(
-        Table::Operation,
-        &KeyRange::all().backward(true),
-        &mut |key, document| {
-            let operation: Operation = decode(rows.format(), Table::Operation, key, document)?;
-            if kinds.is_empty() || kinds.contains(&operation.kind) {
-                found.push(operation);
-            }
-            Ok(if found.len() >= limit {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            })
-        },
-    )?;
+    rows.scan(Table::Operation, &KeyRange::all().backward(true), &mut |key, document| {
+        let operation: Operation = decode(rows.format(), Table::Operation, key, document)?;
+        if kinds.is_empty() || kinds.contains(&operation.kind) {
+            found.push(operation);
+        }
+        Ok(if found.len() >= limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    })?;
     Ok(found)
 }
 
@@ -199,19 +165,14 @@ pub(crate) fn names(rows: &(impl Rows + ?Sized)) -> Result<Vec<Name>, IndexError
     list(rows, Table::Name, &KeyRange::all())
 }
 
-pub(crate) fn marks(
-    rows: &(impl Rows + ?Sized),
-    session: &SessionKey,
-) -> Result<Vec<Mark>, IndexError> {
+pub(crate) fn marks(rows: &(impl Rows + ?Sized), session: &SessionKey) -> Result<Vec<Mark>, IndexError> {
     list(rows, Table::Mark, &KeyRange::prefix(&marks_prefix(session)))
 }
 
 pub(crate) fn held(rows: &(impl Rows + ?Sized)) -> Result<BTreeSet<RelPath>, IndexError> {
     let mut paths = BTreeSet::new();
     rows.scan(Table::Held, &KeyRange::all(), &mut |key, _| {
-        let path = RelPath::deserialize(
-            serde::de::value::StrDeserializer::<serde_json::Error>::new(key),
-        );
+        let path = RelPath::deserialize(serde::de::value::StrDeserializer::<serde_json::Error>::new(key));
         paths.insert(path.map_err(|source| IndexError::Damaged {
             what: format!("key {key:?} of table {}", Table::Held.name()),
             source: Box::new(source),
@@ -255,12 +216,7 @@ mod tests {
             self.visited.set(self.visited.get() + 1);
             self.tree.get(table, key)
         }
-        fn scan(
-            &self,
-            table: Table,
-            range: &KeyRange,
-            visit: &mut Visit<'_>,
-        ) -> Result<(), IndexError> {
+        fn scan(&self, table: Table, range: &KeyRange, visit: &mut Visit<'_>) -> Result<(), IndexError> {
             self.tree.scan(table, range, &mut |key, document| {
                 self.visited.set(self.visited.get() + 1);
                 visit(key, document)
@@ -285,45 +241,20 @@ mod tests {
             tree.set(Table::Interval.name(), &key, Some("[]".to_owned()));
             tree.set(Table::PointId.name(), &id, Some(encode(&Ord(n)).unwrap()));
         }
-        let rows = Counting {
-            tree,
-            visited: Cell::new(0),
-        };
+        let rows = Counting { tree, visited: Cell::new(0) };
         let visited = |found: usize| {
-            assert!(
-                rows.visited.get() <= 2 * found + 1,
-                "{} for {found}",
-                rows.visited.get()
-            );
+            assert!(rows.visited.get() <= 2 * found + 1, "{} for {found}", rows.visited.get());
             rows.visited.set(0);
             found
         };
         let all = PointQuery::default;
-        let newest = PointQuery {
-            newest_first: true,
-            limit: Some(20),
-            ..all()
-        };
+        let newest = PointQuery { newest_first: true, limit: Some(20), ..all() };
         assert_eq!(visited(points(&rows, &newest).unwrap().len()), 20);
-        let window = PointQuery {
-            after: Some(Ord(5_000)),
-            at_or_before: Some(Ord(5_010)),
-            ..all()
-        };
+        let window = PointQuery { after: Some(Ord(5_000)), at_or_before: Some(Ord(5_010)), ..all() };
         assert_eq!(visited(points(&rows, &window).unwrap().len()), 10);
-        let prefix = PointQuery {
-            id_prefix: Some(format!("{:031x}", 0x123)),
-            ..all()
-        };
+        let prefix = PointQuery { id_prefix: Some(format!("{:031x}", 0x123)), ..all() };
         assert_eq!(visited(points(&rows, &prefix).unwrap().len()), 16);
         assert_eq!(visited(intervals(&rows, Ord(9_990)).unwrap().len()), 10);
-        assert_eq!(
-            visited(usize::from(
-                super::point(&rows, &PointId::from_bytes([9; 16]))
-                    .unwrap()
-                    .is_some()
-            )),
-            0
-        );
+        assert_eq!(visited(usize::from(super::point(&rows, &PointId::from_bytes([9; 16])).unwrap().is_some())), 0);
     }
 }

@@ -3,15 +3,11 @@
 use std::{
     fmt, io,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
-use checkpoint_core::{LockMode, Timestamp, WorkspaceId};
+use checkpoint_core::{Timestamp, WorkspaceId};
 
-use crate::{durable, error::DataError, layout::DataDir, registry_file::Entries};
-
-/// How long a change of the registry waits for another one.
-const WAIT: Duration = Duration::from_secs(10);
+use crate::{error::DataError, layout::DataDir, registry_file::Entries};
 
 /// What tells one directory from another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,12 +23,9 @@ pub struct Identity {
 impl Identity {
     /// Of the directory at `path`.
     pub fn of(path: &Path) -> io::Result<Self> {
-        let (device, inode, born) = durable::identity(path)?;
-        Ok(Self {
-            device,
-            inode,
-            born,
-        })
+        let found = durable_fs::identity(path).map_err(|error| error.source)?;
+        let born = found.birth_ns.and_then(|born| born.try_into().ok());
+        Ok(Self { device: found.device, inode: found.inode, born })
     }
 
     /// True when both are of one directory, as far as can be told: a birth time counts where both have one.
@@ -175,10 +168,7 @@ impl Registry {
 
     /// One workspace.
     pub fn get(&self, id: &WorkspaceId) -> Result<Option<Workspace>, DataError> {
-        Ok(self
-            .list()?
-            .into_iter()
-            .find(|workspace| workspace.id == *id))
+        Ok(self.list()?.into_iter().find(|workspace| workspace.id == *id))
     }
 
     /// The nearest registered workspace at or above `start`. Changes nothing: a [`Standing::NewIncarnation`] is
@@ -204,9 +194,7 @@ impl Registry {
     pub fn overlapping(&self, path: &Path) -> Result<Vec<Workspace>, DataError> {
         let path = resolve(path);
         let mut all = self.list()?;
-        all.retain(|workspace| {
-            workspace.root.starts_with(&path) || path.starts_with(&workspace.root)
-        });
+        all.retain(|workspace| workspace.root.starts_with(&path) || path.starts_with(&workspace.root));
         Ok(all)
     }
 
@@ -217,15 +205,23 @@ impl Registry {
         if !root.is_dir() {
             return Err(DataError::NoDirectory { root });
         }
-        if !registration.force
-            && let Some(why) = refusal(&root, &self.data, registration.home.as_deref())
-        {
-            return Err(DataError::Refused { root, why });
-        }
         let git = registration.git_common_dir.as_deref().map(resolve);
         // Nearly always there is nothing to write, and then nothing to lock.
-        if let Some(found) = self.settled(&root, git.as_deref())? {
-            return Ok(found);
+        let identity = Identity::of(&root).map_err(DataError::io(&root))?;
+        let found = stand(&self.list()?, &root, identity, git.as_deref());
+        match found {
+            Some(found) if found.standing == Standing::Known && found.workspace.git_common_dir == git => {
+                return Ok(found);
+            }
+            // What was forced once stays.
+            Some(Found { standing: Standing::Known | Standing::NewIncarnation, .. }) => {}
+            _ => {
+                if !registration.force
+                    && let Some(why) = refusal(&root, &self.data, registration.home.as_deref())
+                {
+                    return Err(DataError::Refused { root, why });
+                }
+            }
         }
         self.change(|entries| {
             let identity = Identity::of(&root).map_err(DataError::io(&root))?;
@@ -266,30 +262,16 @@ impl Registry {
     ///
     /// A workspace whose root was at that path and is no longer there is retired: it keeps its data and is listed no
     /// more. One that has its root there is [`DataError::Occupied`].
-    pub fn adopt(
-        &self,
-        root: &Path,
-        id: &WorkspaceId,
-        git_common_dir: Option<&Path>,
-    ) -> Result<Workspace, DataError> {
+    pub fn adopt(&self, root: &Path, id: &WorkspaceId, git_common_dir: Option<&Path>) -> Result<Workspace, DataError> {
         let root = root.canonicalize().map_err(DataError::io(root))?;
         self.change(|entries| {
             let identity = Identity::of(&root).map_err(DataError::io(&root))?;
             let all = entries.workspaces()?;
-            let mut workspace = all
-                .iter()
-                .find(|workspace| workspace.id == *id)
-                .cloned()
-                .ok_or(DataError::Unknown(*id))?;
-            for other in all
-                .iter()
-                .filter(|other| other.root == root && other.id != *id)
-            {
+            let mut workspace =
+                all.iter().find(|workspace| workspace.id == *id).cloned().ok_or(DataError::Unknown(*id))?;
+            for other in all.iter().filter(|other| other.root == root && other.id != *id) {
                 if other.identity.is(&identity) {
-                    return Err(DataError::Occupied {
-                        root: root.clone(),
-                        by: other.id,
-                    });
+                    return Err(DataError::Occupied { root: root.clone(), by: other.id });
                 }
                 entries.retire(&other.id);
             }
@@ -304,26 +286,10 @@ impl Registry {
         })
     }
 
-    /// The workspace of `root` where its entry needs no change.
-    fn settled(&self, root: &Path, git: Option<&Path>) -> Result<Option<Found>, DataError> {
-        let identity = Identity::of(root).map_err(DataError::io(root))?;
-        let found = stand(&self.list()?, root, identity, git);
-        Ok(found.filter(|found| {
-            found.standing == Standing::Known && found.workspace.git_common_dir.as_deref() == git
-        }))
-    }
-
     /// Changes the registry under the lock of the data directory.
-    fn change<T>(
-        &self,
-        change: impl FnOnce(&mut Entries) -> Result<T, DataError>,
-    ) -> Result<T, DataError> {
+    fn change<T>(&self, change: impl FnOnce(&mut Entries) -> Result<T, DataError>) -> Result<T, DataError> {
         self.data.create()?;
-        let path = self.data.lock_file();
-        let file = durable::open_or_create(&path).map_err(DataError::io(&path))?;
-        if !durable::lock(&file, LockMode::Exclusive, WAIT).map_err(DataError::io(&path))? {
-            return Err(DataError::Busy { path });
-        }
+        let _locked = self.data.lock()?;
         let mut entries = Entries::load(&self.data)?;
         let outcome = change(&mut entries)?;
         entries.save(&self.data)?;
@@ -333,13 +299,8 @@ impl Registry {
 
 /// How the directory at `root` stands to the workspaces; `None` when it is none of them.
 fn stand(all: &[Workspace], root: &Path, identity: Identity, git: Option<&Path>) -> Option<Found> {
-    let found = |workspace: &Workspace, standing| {
-        Some(Found {
-            workspace: workspace.clone(),
-            root: root.to_owned(),
-            standing,
-        })
-    };
+    let found =
+        |workspace: &Workspace, standing| Some(Found { workspace: workspace.clone(), root: root.to_owned(), standing });
     let by_path = all.iter().find(|workspace| workspace.root == root);
     if let Some(workspace) = by_path
         && workspace.identity.is(&identity)
@@ -350,21 +311,11 @@ fn stand(all: &[Workspace], root: &Path, identity: Identity, git: Option<&Path>)
     let by_identity = all
         .iter()
         .filter(|workspace| workspace.root != root && workspace.identity.is(&identity))
-        .find(|workspace| {
-            by_path.is_none() || (identity.born.is_some() && workspace.identity.born.is_some())
-        });
+        .find(|workspace| by_path.is_none() || (identity.born.is_some() && workspace.identity.born.is_some()));
     if let Some(workspace) = by_identity {
         // Still there as well: one directory under two paths, as a bind mount makes it.
-        let still_there =
-            Identity::of(&workspace.root).is_ok_and(|there| workspace.identity.is(&there));
-        return found(
-            workspace,
-            if still_there {
-                Standing::Known
-            } else {
-                Standing::Moved
-            },
-        );
+        let still_there = Identity::of(&workspace.root).is_ok_and(|there| workspace.identity.is(&there));
+        return found(workspace, if still_there { Standing::Known } else { Standing::Moved });
     }
     if let Some(workspace) = by_path {
         return found(workspace, Standing::NewIncarnation);

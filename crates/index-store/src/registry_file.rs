@@ -8,12 +8,12 @@ use std::{
 };
 
 use checkpoint_core::{BoxError, Timestamp, WorkspaceId};
+use durable_fs::{Access, Durability, replace};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Map, Value};
 
 use crate::{
     document::merge,
-    durable,
     error::DataError,
     format::Format,
     layout::DataDir,
@@ -27,10 +27,7 @@ impl Serialize for StoredPath {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self.0.to_str() {
             Some(text) => to.serialize_str(text),
-            None => to.serialize_str(&format!(
-                "\0{}",
-                data_encoding::BASE64.encode(self.0.as_os_str().as_bytes())
-            )),
+            None => to.serialize_str(&format!("\0{}", data_encoding::BASE64.encode(self.0.as_os_str().as_bytes()))),
         }
     }
 }
@@ -40,9 +37,7 @@ impl<'de> Deserialize<'de> for StoredPath {
         let text = String::deserialize(from)?;
         let path = match text.strip_prefix('\0') {
             Some(coded) => {
-                let bytes = data_encoding::BASE64
-                    .decode(coded.as_bytes())
-                    .map_err(de::Error::custom)?;
+                let bytes = data_encoding::BASE64.decode(coded.as_bytes()).map_err(de::Error::custom)?;
                 PathBuf::from(OsString::from_vec(bytes))
             }
             None => PathBuf::from(text),
@@ -88,11 +83,7 @@ impl From<Entry> for Workspace {
         Self {
             id: entry.id,
             root: entry.root.0,
-            identity: Identity {
-                device: entry.device,
-                inode: entry.inode,
-                born: entry.born,
-            },
+            identity: Identity { device: entry.device, inode: entry.inode, born: entry.born },
             git_common_dir: entry.git_common_dir.map(|path| path.0),
             incarnation: entry.incarnation,
             created: entry.created,
@@ -106,8 +97,7 @@ pub(crate) struct Entries {
     document: Map<String, Value>,
     list: Vec<Value>,
     retired: Vec<Value>,
-    /// As it was read.
-    before: Option<Vec<u8>>,
+    changed: bool,
 }
 
 impl Entries {
@@ -119,33 +109,19 @@ impl Entries {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let mut document = Map::new();
                 document.insert("format".to_owned(), Format::CURRENT.to_string().into());
-                return Ok(Self {
-                    path,
-                    document,
-                    list: Vec::new(),
-                    retired: Vec::new(),
-                    before: None,
-                });
+                return Ok(Self { path, document, list: Vec::new(), retired: Vec::new(), changed: false });
             }
             Err(source) => return Err(DataError::Io { path, source }),
         };
-        Self::parse(&path, bytes)
+        Self::parse(&path, &bytes)
     }
 
-    fn parse(path: &Path, bytes: Vec<u8>) -> Result<Self, DataError> {
-        let damaged = |source: BoxError| DataError::Damaged {
-            path: path.to_owned(),
-            source,
-        };
-        let mut document: Map<String, Value> =
-            serde_json::from_slice(&bytes).map_err(|e| damaged(e.into()))?;
-        let format = document
-            .get("format")
-            .and_then(Value::as_str)
-            .ok_or_else(|| damaged("it has no format".into()))?;
-        let format: Format = format
-            .parse()
-            .map_err(|error: crate::format::NoFormat| damaged(error.into()))?;
+    fn parse(path: &Path, bytes: &[u8]) -> Result<Self, DataError> {
+        let damaged = |source: BoxError| DataError::Damaged { path: path.to_owned(), source };
+        let mut document: Map<String, Value> = serde_json::from_slice(bytes).map_err(|e| damaged(e.into()))?;
+        let format =
+            document.get("format").and_then(Value::as_str).ok_or_else(|| damaged("it has no format".into()))?;
+        let format: Format = format.parse().map_err(|error: crate::format::NoFormat| damaged(error.into()))?;
         if format.check().is_err() {
             return Err(DataError::Format {
                 path: path.to_owned(),
@@ -160,13 +136,7 @@ impl Entries {
         };
         let list = take("workspaces")?.ok_or_else(|| damaged("it has no workspaces".into()))?;
         let retired = take("retired")?.unwrap_or_default();
-        Ok(Self {
-            path: path.to_owned(),
-            document,
-            list,
-            retired,
-            before: Some(bytes),
-        })
+        Ok(Self { path: path.to_owned(), document, list, retired, changed: false })
     }
 
     /// What is registered, in the order of the file.
@@ -177,64 +147,53 @@ impl Entries {
                 let entry = Entry::deserialize(value);
                 entry
                     .map(Workspace::from)
-                    .map_err(|source| DataError::Damaged {
-                        path: self.path.clone(),
-                        source: Box::new(source),
-                    })
+                    .map_err(|source| DataError::Damaged { path: self.path.clone(), source: Box::new(source) })
             })
             .collect()
     }
 
     /// Inserts or replaces.
     pub(crate) fn put(&mut self, workspace: &Workspace) -> Result<(), DataError> {
-        let damaged = |source| DataError::Damaged {
-            path: self.path.clone(),
-            source: Box::new(source),
-        };
+        let damaged = |source| DataError::Damaged { path: self.path.clone(), source: Box::new(source) };
         let new = serde_json::to_value(Entry::from(workspace)).map_err(damaged)?;
-        match self.list.iter_mut().find(|value| is(value, &workspace.id)) {
-            Some(value) => *value = merge(value.take(), &Value::Null, new),
-            None => self.list.push(new),
+        if let Some(value) = self.list.iter_mut().find(|value| is(value, &workspace.id)) {
+            let before = value.clone();
+            *value = merge(value.take(), &Value::Null, new);
+            self.changed |= *value != before;
+        } else {
+            self.list.push(new);
+            self.changed = true;
         }
         Ok(())
     }
 
     /// Takes a workspace off the list; its entry and its data stay.
     pub(crate) fn retire(&mut self, id: &WorkspaceId) {
-        let (gone, kept) = std::mem::take(&mut self.list)
-            .into_iter()
-            .partition(|value| is(value, id));
+        let (gone, kept) = std::mem::take(&mut self.list).into_iter().partition(|value| is(value, id));
         self.list = kept;
         self.retired.extend::<Vec<Value>>(gone);
+        self.changed = true;
     }
 
-    /// Writes the file, unless it would be the same. The caller holds the lock of the data directory.
+    /// Writes the file if anything changed. The caller holds the lock of the data directory.
     pub(crate) fn save(mut self, data: &DataDir) -> Result<(), DataError> {
-        self.document
-            .insert("workspaces".to_owned(), self.list.into());
-        if !self.retired.is_empty() {
-            self.document
-                .insert("retired".to_owned(), self.retired.into());
-        }
-        let damaged = |source| DataError::Damaged {
-            path: self.path.clone(),
-            source: Box::new(source),
-        };
-        let mut bytes = serde_json::to_vec_pretty(&self.document).map_err(damaged)?;
-        bytes.push(b'\n');
-        if self.before.as_ref() == Some(&bytes) {
+        if !self.changed {
             return Ok(());
         }
+        self.document.insert("workspaces".to_owned(), self.list.into());
+        if !self.retired.is_empty() {
+            self.document.insert("retired".to_owned(), self.retired.into());
+        }
+        let damaged = |source| DataError::Damaged { path: self.path.clone(), source: Box::new(source) };
+        let mut bytes = serde_json::to_vec_pretty(&self.document).map_err(damaged)?;
+        bytes.push(b'\n');
         let path = data.registry_file();
-        durable::replace(&path, &bytes).map_err(DataError::io(&path))
+        Ok(replace(&path, &bytes, Access::Private, Durability::Synced)?)
     }
 }
 
 fn is(value: &Value, id: &WorkspaceId) -> bool {
-    value
-        .get("id")
-        .and_then(Value::as_str)
-        .is_some_and(|text| text == id.to_string())
+    value.get("id").and_then(Value::as_str).is_some_and(|text| text == id.to_string())
 }
 
 #[cfg(test)]

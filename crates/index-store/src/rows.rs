@@ -1,7 +1,7 @@
 //! Rows: what every index is made of, and the little that a store must be able to do with them.
 //!
 //! A row is a JSON document under a text key in one of a few tables. The meaning of a batch is written once, over
-//! these traits; memory, JSON and `SQLite` differ only in where rows live and how they become durable.
+//! these traits; memory, JSON and SQLite differ only in where rows live and how they become durable.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -125,9 +125,7 @@ pub(crate) fn mark_key(mark: &Mark) -> String {
 pub(crate) fn path_key(path: &RelPath) -> Result<String, IndexError> {
     match serde_json::to_value(path) {
         Ok(serde_json::Value::String(text)) => Ok(text),
-        Ok(_) | Err(_) => Err(IndexError::Misfit {
-            why: format!("path {path} has no text form"),
-        }),
+        Ok(_) | Err(_) => Err(IndexError::Misfit { why: format!("path {path} has no text form") }),
     }
 }
 
@@ -141,11 +139,7 @@ pub(crate) struct KeyRange {
 
 impl KeyRange {
     pub(crate) const fn all() -> Self {
-        Self {
-            from: Bound::Unbounded,
-            to: Bound::Unbounded,
-            backward: false,
-        }
+        Self { from: Bound::Unbounded, to: Bound::Unbounded, backward: false }
     }
 
     /// Keys that begin with `prefix`, which is ASCII as are the keys themselves.
@@ -185,8 +179,7 @@ pub(crate) trait Rows {
     fn get(&self, table: Table, key: &str) -> Result<Option<String>, IndexError>;
 
     /// Visits rows in the order of their keys' bytes, or against it, and reads no further once `visit` breaks.
-    fn scan(&self, table: Table, range: &KeyRange, visit: &mut Visit<'_>)
-    -> Result<(), IndexError>;
+    fn scan(&self, table: Table, range: &KeyRange, visit: &mut Visit<'_>) -> Result<(), IndexError>;
 }
 
 /// Writing, inside something that is undone as a whole when it fails.

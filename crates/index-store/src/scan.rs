@@ -56,10 +56,7 @@ fn value(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let length = match text.first()? {
         b'"' => string(text)?,
         b'{' | b'[' => nested(text)?,
-        _ => text
-            .iter()
-            .position(|b| b",:]} \t\r\n".contains(b))
-            .unwrap_or(text.len()),
+        _ => text.iter().position(|b| b",:]} \t\r\n".contains(b)).unwrap_or(text.len()),
     };
     let (value, after) = text.split_at(length);
     (length > 0).then_some((value, after.trim_ascii_start()))

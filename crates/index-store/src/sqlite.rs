@@ -1,4 +1,4 @@
-//! The index in an `SQLite` database.
+//! The index in an SQLite database.
 
 use std::{
     io,
@@ -10,8 +10,7 @@ use std::{
 
 use checkpoint_core::{Batch, IndexError, Revision};
 use rusqlite::{
-    Connection, ErrorCode, FileControl, OpenFlags, OptionalExtension, ToSql, TransactionBehavior,
-    config::DbConfig,
+    Connection, ErrorCode, FileControl, OpenFlags, OptionalExtension, ToSql, TransactionBehavior, config::DbConfig,
 };
 
 use crate::{
@@ -23,7 +22,7 @@ use crate::{
     surface::index_store,
 };
 
-/// How `SQLite` makes a commit durable.
+/// How SQLite makes a commit durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Journal {
     /// A write-ahead log that outlives the process: two syncs a commit in a new process, one in a resident one. Needs
@@ -47,19 +46,15 @@ pub struct SqliteOptions {
 
 impl Default for SqliteOptions {
     fn default() -> Self {
-        Self {
-            journal: Journal::Wal,
-            busy: Duration::from_secs(10),
-            log_above: 1 << 20,
-        }
+        Self { journal: Journal::Wal, busy: Duration::from_secs(10), log_above: 1 << 20 }
     }
 }
 
-/// An index in an `SQLite` database. Several handles, in one process or many, may be used on one file.
+/// An index in an SQLite database. Several handles, in one process or many, may be used on one file.
 #[derive(Debug)]
 pub struct SqliteIndex {
     path: PathBuf,
-    /// Device and inode: `SQLite` with a write-ahead log goes on with a file that has lost its name, into the void.
+    /// Device and inode: SQLite with a write-ahead log goes on with a file that has lost its name, into the void.
     file: (u64, u64),
     options: SqliteOptions,
     state: Mutex<State>,
@@ -86,15 +81,8 @@ impl SqliteIndex {
         format_of(&connection)?;
         set_journal(&connection, options.journal)?;
         let file = durable::number(&facts);
-        let index = Self {
-            path: path.to_owned(),
-            file,
-            options,
-            state: Mutex::new(State {
-                connection,
-                poisoned: false,
-            }),
-        };
+        let index =
+            Self { path: path.to_owned(), file, options, state: Mutex::new(State { connection, poisoned: false }) };
         index.check_name()?;
         Ok(index)
     }
@@ -125,17 +113,12 @@ impl SqliteIndex {
         // By name and never by opening it: closing any descriptor of the file would drop SQLite's locks.
         match self.path.metadata() {
             Ok(facts) if durable::number(&facts) == self.file => Ok(()),
-            Ok(_) => Err(IndexError::Storage {
-                source: "index.sqlite was replaced; reopen it".into(),
-            }),
+            Ok(_) => Err(IndexError::Storage { source: "index.sqlite was replaced; reopen it".into() }),
             Err(error) => Err(io_error(error)),
         }
     }
 
-    fn read<T>(
-        &self,
-        query: impl FnOnce(&dyn Rows) -> Result<T, IndexError>,
-    ) -> Result<T, IndexError> {
+    fn read<T>(&self, query: impl FnOnce(&dyn Rows) -> Result<T, IndexError>) -> Result<T, IndexError> {
         let mut state = self.state.lock().map_err(|_| IndexError::Poisoned)?;
         if state.poisoned {
             return Err(IndexError::Poisoned);
@@ -144,10 +127,7 @@ impl SqliteIndex {
         // One transaction, so that a query of several statements sees one state.
         let transaction = state.connection.transaction().map_err(sql_error)?;
         let format = format_of(&transaction)?;
-        query(&SqlRows {
-            connection: &transaction,
-            format,
-        })
+        query(&SqlRows { connection: &transaction, format })
     }
 
     fn write(&self, batch: &Batch) -> Result<Revision, IndexError> {
@@ -156,28 +136,18 @@ impl SqliteIndex {
         if state.poisoned {
             return Err(IndexError::Poisoned);
         }
-        let transaction = state
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(sql_error)?;
+        let transaction =
+            state.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql_error)?;
         self.check_name()?;
         let format = format_of(&transaction)?;
-        let applied = apply(
-            &mut SqlRows {
-                connection: &transaction,
-                format,
-            },
-            batch,
-        );
+        let applied = apply(&mut SqlRows { connection: &transaction, format }, batch);
         let (failed, unsure) = match applied {
             Ok(revision) => match transaction.commit() {
                 Ok(()) => return Ok(revision),
                 // A commit that found no room or somebody else was rolled back as a whole; after any other failure,
                 // of a sync above all, nothing is known about what is on the disk.
                 Err(error) => match sql_error(error) {
-                    sure @ (IndexError::Busy | IndexError::NoSpace | IndexError::ReadOnly) => {
-                        (sure, false)
-                    }
+                    sure @ (IndexError::Busy | IndexError::NoSpace | IndexError::ReadOnly) => (sure, false),
                     unsure => (unsure, true),
                 },
             },
@@ -189,8 +159,7 @@ impl SqliteIndex {
             }
         };
         // A commit that failed because somebody else was reading leaves its transaction open.
-        let stuck = !state.connection.is_autocommit()
-            && state.connection.execute_batch("ROLLBACK").is_err();
+        let stuck = !state.connection.is_autocommit() && state.connection.execute_batch("ROLLBACK").is_err();
         state.poisoned = unsure || stuck;
         Err(failed)
     }
@@ -218,12 +187,8 @@ impl SqliteIndex {
 /// Moves the log into the database and empties it, then writes a little: the first commit into an empty log costs one
 /// more sync, which the next capture shall not pay. Somebody else at work: not now.
 fn empty_log(connection: &Connection, busy: Duration) -> Result<(), IndexError> {
-    connection
-        .busy_timeout(Duration::from_millis(50))
-        .map_err(sql_error)?;
-    let emptied = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| {
-        row.get::<_, i64>(0)
-    });
+    connection.busy_timeout(Duration::from_millis(50)).map_err(sql_error)?;
+    let emptied = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
     connection.busy_timeout(busy).map_err(sql_error)?;
     match emptied {
         Ok(0) => {}
@@ -268,22 +233,20 @@ fn set_journal(connection: &Connection, journal: Journal) -> Result<(), IndexErr
         Journal::Wal => "wal",
         Journal::Delete => "delete",
     };
-    let current: String = connection
-        .query_row("PRAGMA journal_mode", [], |row| row.get(0))
-        .map_err(sql_error)?;
+    let current: String = connection.query_row("PRAGMA journal_mode", [], |row| row.get(0)).map_err(sql_error)?;
     if current == wanted {
         return Ok(());
     }
     let sql = format!("PRAGMA journal_mode={wanted}");
-    let reached: String = connection
-        .query_row(&sql, [], |row| row.get(0))
-        .map_err(sql_error)?;
-    // Without shared memory SQLite stays with a rollback journal, which is no less safe.
-    if reached == wanted || journal == Journal::Wal {
-        Ok(())
-    } else {
-        Err(IndexError::Busy)
+    let reached: String = connection.query_row(&sql, [], |row| row.get(0)).map_err(sql_error)?;
+    if reached == wanted {
+        return Ok(());
     }
+    if journal == Journal::Delete {
+        return Err(IndexError::Busy);
+    }
+    // Without shared memory between processes it stays with a rollback journal.
+    connection.pragma_update(None, "synchronous", "EXTRA").map_err(sql_error)
 }
 
 /// Builds a new database under a name that nobody else knows, so nothing needs syncing before it is complete.
@@ -292,9 +255,7 @@ fn build(path: &Path, journal: Journal) -> rusqlite::Result<()> {
     connection.pragma_update(None, "synchronous", "OFF")?;
     let tables = Table::ALL.map(|table| {
         let name = table.name();
-        format!(
-            "CREATE TABLE {name}(key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
-        )
+        format!("CREATE TABLE {name}(key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;")
     });
     let format = Format::CURRENT;
     connection.execute_batch(&format!(
@@ -310,17 +271,12 @@ fn build(path: &Path, journal: Journal) -> rusqlite::Result<()> {
 /// The format of the database, if this version can use it.
 fn format_of(connection: &Connection) -> Result<Format, IndexError> {
     let tables = "SELECT value FROM state WHERE key = ?1";
-    let found = connection
-        .query_row(tables, [FORMAT], |row| row.get::<_, String>(0))
-        .optional();
+    let found = connection.query_row(tables, [FORMAT], |row| row.get::<_, String>(0)).optional();
     let found = match found {
         Ok(found) => found,
         // No such table: a database, but not ours.
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::Unknown) => {
-            return Err(IndexError::Damaged {
-                what: "index.sqlite is no index".to_owned(),
-                source: Box::new(error),
-            });
+            return Err(IndexError::Damaged { what: "index.sqlite is no index".to_owned(), source: Box::new(error) });
         }
         Err(error) => return Err(sql_error(error)),
     };
@@ -347,18 +303,10 @@ impl Rows for SqlRows<'_> {
 
     fn get(&self, table: Table, key: &str) -> Result<Option<String>, IndexError> {
         let sql = format!("SELECT value FROM {} WHERE key = ?1", table.name());
-        self.connection
-            .query_row(&sql, [key], |row| row.get(0))
-            .optional()
-            .map_err(sql_error)
+        self.connection.query_row(&sql, [key], |row| row.get(0)).optional().map_err(sql_error)
     }
 
-    fn scan(
-        &self,
-        table: Table,
-        range: &KeyRange,
-        visit: &mut Visit<'_>,
-    ) -> Result<(), IndexError> {
+    fn scan(&self, table: Table, range: &KeyRange, visit: &mut Visit<'_>) -> Result<(), IndexError> {
         let mut conditions = Vec::new();
         let mut values: Vec<&dyn ToSql> = Vec::new();
         for (bound, included, excluded) in [(&range.from, ">=", ">"), (&range.to, "<=", "<")] {
@@ -370,23 +318,14 @@ impl Rows for SqlRows<'_> {
             values.push(value);
             conditions.push(format!("key {operator} ?{}", values.len()));
         }
-        let filter = if conditions.is_empty() {
-            String::new()
-        } else {
-            format!("WHERE {}", conditions.join(" AND "))
-        };
+        let filter = if conditions.is_empty() { String::new() } else { format!("WHERE {}", conditions.join(" AND ")) };
         let order = if range.backward { "DESC" } else { "ASC" };
-        let sql = format!(
-            "SELECT key, value FROM {} {filter} ORDER BY key {order}",
-            table.name()
-        );
+        let sql = format!("SELECT key, value FROM {} {filter} ORDER BY key {order}", table.name());
         let mut statement = self.connection.prepare(&sql).map_err(sql_error)?;
         let mut rows = statement.query(values.as_slice()).map_err(sql_error)?;
         while let Some(row) = rows.next().map_err(sql_error)? {
             let text = |column| row.get_ref(column)?.as_str().map_err(rusqlite::Error::from);
-            if visit(text(0).map_err(sql_error)?, text(1).map_err(sql_error)?)?
-                == ControlFlow::Break(())
-            {
+            if visit(text(0).map_err(sql_error)?, text(1).map_err(sql_error)?)? == ControlFlow::Break(()) {
                 break;
             }
         }
@@ -396,30 +335,18 @@ impl Rows for SqlRows<'_> {
 
 impl RowsMut for SqlRows<'_> {
     fn put(&mut self, table: Table, key: &str, document: String) -> Result<(), IndexError> {
-        let sql = format!(
-            "INSERT OR REPLACE INTO {}(key, value) VALUES(?1, ?2)",
-            table.name()
-        );
-        self.connection
-            .execute(&sql, [key, &document])
-            .map(drop)
-            .map_err(sql_error)
+        let sql = format!("INSERT OR REPLACE INTO {}(key, value) VALUES(?1, ?2)", table.name());
+        self.connection.execute(&sql, [key, &document]).map(drop).map_err(sql_error)
     }
 
     fn delete(&mut self, table: Table, key: &str) -> Result<(), IndexError> {
         let sql = format!("DELETE FROM {} WHERE key = ?1", table.name());
-        self.connection
-            .execute(&sql, [key])
-            .map(drop)
-            .map_err(sql_error)
+        self.connection.execute(&sql, [key]).map(drop).map_err(sql_error)
     }
 }
 
 fn damaged(what: &str) -> IndexError {
-    IndexError::Damaged {
-        what: what.to_owned(),
-        source: "it cannot be used".into(),
-    }
+    IndexError::Damaged { what: what.to_owned(), source: "it cannot be used".into() }
 }
 
 fn io_error(error: io::Error) -> IndexError {
@@ -428,9 +355,7 @@ fn io_error(error: io::Error) -> IndexError {
     } else if durable::is_read_only(&error) {
         IndexError::ReadOnly
     } else {
-        IndexError::Storage {
-            source: Box::new(error),
-        }
+        IndexError::Storage { source: Box::new(error) }
     }
 }
 
@@ -439,28 +364,16 @@ fn sql_error(error: rusqlite::Error) -> IndexError {
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => IndexError::Busy,
         Some(ErrorCode::DiskFull) => IndexError::NoSpace,
-        Some(ErrorCode::ReadOnly)
-            if error
-                .sqlite_error()
-                .is_some_and(|e| e.extended_code == MOVED) =>
-        {
-            IndexError::Storage {
-                source: Box::new(error),
-            }
+        Some(ErrorCode::ReadOnly) if error.sqlite_error().is_some_and(|e| e.extended_code == MOVED) => {
+            IndexError::Storage { source: Box::new(error) }
         }
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => IndexError::ReadOnly,
-        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => IndexError::Damaged {
-            what: "index.sqlite".to_owned(),
-            source: Box::new(error),
-        },
-        Some(_) => IndexError::Storage {
-            source: Box::new(error),
-        },
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+            IndexError::Damaged { what: "index.sqlite".to_owned(), source: Box::new(error) }
+        }
+        Some(_) => IndexError::Storage { source: Box::new(error) },
         // A value that is no text.
-        None => IndexError::Damaged {
-            what: "a row of index.sqlite".to_owned(),
-            source: Box::new(error),
-        },
+        None => IndexError::Damaged { what: "a row of index.sqlite".to_owned(), source: Box::new(error) },
     }
 }
 

@@ -35,10 +35,7 @@ macro_rules! index_store {
             fn intervals(
                 &self,
                 after: checkpoint_core::Ord,
-            ) -> Result<
-                Vec<(checkpoint_core::Ord, Vec<checkpoint_core::Touch>)>,
-                checkpoint_core::IndexError,
-            > {
+            ) -> Result<Vec<(checkpoint_core::Ord, Vec<checkpoint_core::Touch>)>, checkpoint_core::IndexError> {
                 self.read(|rows| $crate::query::intervals(rows, after))
             }
             fn waiting(&self) -> Result<Vec<checkpoint_core::Touch>, checkpoint_core::IndexError> {
@@ -63,14 +60,10 @@ macro_rules! index_store {
             ) -> Result<Vec<checkpoint_core::Written>, checkpoint_core::IndexError> {
                 self.read(|rows| $crate::query::written(rows, id))
             }
-            fn open_intent(
-                &self,
-            ) -> Result<Option<checkpoint_core::Intent>, checkpoint_core::IndexError> {
+            fn open_intent(&self) -> Result<Option<checkpoint_core::Intent>, checkpoint_core::IndexError> {
                 self.read(|rows| $crate::query::open_intent(rows))
             }
-            fn sessions(
-                &self,
-            ) -> Result<Vec<checkpoint_core::Session>, checkpoint_core::IndexError> {
+            fn sessions(&self) -> Result<Vec<checkpoint_core::Session>, checkpoint_core::IndexError> {
                 self.read(|rows| $crate::query::sessions(rows))
             }
             fn names(&self) -> Result<Vec<checkpoint_core::Name>, checkpoint_core::IndexError> {
@@ -84,10 +77,7 @@ macro_rules! index_store {
             }
             fn held(
                 &self,
-            ) -> Result<
-                std::collections::BTreeSet<checkpoint_core::RelPath>,
-                checkpoint_core::IndexError,
-            > {
+            ) -> Result<std::collections::BTreeSet<checkpoint_core::RelPath>, checkpoint_core::IndexError> {
                 self.read(|rows| $crate::query::held(rows))
             }
             fn maintain(&self) -> Result<(), checkpoint_core::IndexError> {

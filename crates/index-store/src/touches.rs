@@ -30,21 +30,13 @@ impl Touches {
     pub(crate) fn of(touches: &[Touch]) -> Self {
         let mut all = Self::default();
         for touch in touches {
-            all.0
-                .entry(touch.path.clone())
-                .or_default()
-                .by
-                .extend(touch.by.iter().cloned());
+            all.0.entry(touch.path.clone()).or_default().by.extend(touch.by.iter().cloned());
         }
         all
     }
 
     /// From a row.
-    pub(crate) fn load(
-        rows: &(impl Rows + ?Sized),
-        table: Table,
-        ord: Ord,
-    ) -> Result<Option<Self>, IndexError> {
+    pub(crate) fn load(rows: &(impl Rows + ?Sized), table: Table, ord: Ord) -> Result<Option<Self>, IndexError> {
         let key = ord_key(ord);
         let Some(document) = rows.get(table, &key)? else {
             return Ok(None);
@@ -52,12 +44,7 @@ impl Touches {
         Self::parse(rows, table, &key, &document).map(Some)
     }
 
-    fn parse(
-        rows: &(impl Rows + ?Sized),
-        table: Table,
-        key: &str,
-        document: &str,
-    ) -> Result<Self, IndexError> {
+    fn parse(rows: &(impl Rows + ?Sized), table: Table, key: &str, document: &str) -> Result<Self, IndexError> {
         let known: Vec<Touch> = decode(rows.format(), table, key, document)?;
         let stored: Vec<Map<String, Value>> = decode(rows.format(), table, key, document)?;
         let mut all = Self::default();
@@ -94,10 +81,7 @@ impl Touches {
     /// As a row.
     pub(crate) fn document(self) -> Result<String, IndexError> {
         let touches = self.0.into_iter().map(|(path, entry)| {
-            let known = Touch {
-                path,
-                by: entry.by.into_iter().collect(),
-            };
+            let known = Touch { path, by: entry.by.into_iter().collect() };
             let mut fields = entry.rest;
             if let Ok(Value::Object(known)) = serde_json::to_value(known) {
                 fields.extend(known);
@@ -109,10 +93,7 @@ impl Touches {
 
     /// As a caller wants them.
     pub(crate) fn list(self) -> Vec<Touch> {
-        let touch = |(path, entry): (RelPath, Entry)| Touch {
-            path,
-            by: entry.by.into_iter().collect(),
-        };
+        let touch = |(path, entry): (RelPath, Entry)| Touch { path, by: entry.by.into_iter().collect() };
         self.0.into_iter().map(touch).collect()
     }
 }
@@ -154,17 +135,13 @@ pub(crate) fn written_over(
         path: RelPath,
     }
     let mut finished = Vec::new();
-    rows.scan(
-        Table::Operation,
-        &KeyRange::ords(Some(after), before),
-        &mut |key, document| {
-            let operation: State = decode(rows.format(), Table::Operation, key, document)?;
-            if matches!(operation.state, OpState::Done | OpState::Partial) {
-                finished.push(key.to_owned());
-            }
-            Ok(ControlFlow::Continue(()))
-        },
-    )?;
+    rows.scan(Table::Operation, &KeyRange::ords(Some(after), before), &mut |key, document| {
+        let operation: State = decode(rows.format(), Table::Operation, key, document)?;
+        if matches!(operation.state, OpState::Done | OpState::Partial) {
+            finished.push(key.to_owned());
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
     let mut paths = BTreeSet::new();
     for key in finished {
         let written: Vec<Place> = load(rows, Table::Written, &key)?.unwrap_or_default();

@@ -24,27 +24,15 @@ pub(crate) struct Tree {
 
 impl Tree {
     pub(crate) const fn new(format: Format) -> Self {
-        Self {
-            format,
-            tables: BTreeMap::new(),
-        }
+        Self { format, tables: BTreeMap::new() }
     }
 
     /// Sets or removes a row and gives what was there.
-    pub(crate) fn set(
-        &mut self,
-        table: &str,
-        key: &str,
-        document: Option<String>,
-    ) -> Option<String> {
+    pub(crate) fn set(&mut self, table: &str, key: &str, document: Option<String>) -> Option<String> {
         match document {
             Some(document) => match self.tables.get_mut(table) {
                 Some(content) => content.insert(key.to_owned(), document),
-                None => self
-                    .tables
-                    .entry(table.to_owned())
-                    .or_default()
-                    .insert(key.to_owned(), document),
+                None => self.tables.entry(table.to_owned()).or_default().insert(key.to_owned(), document),
             },
             None => self.tables.get_mut(table)?.remove(key),
         }
@@ -57,28 +45,15 @@ impl Rows for Tree {
     }
 
     fn get(&self, table: Table, key: &str) -> Result<Option<String>, IndexError> {
-        Ok(self
-            .tables
-            .get(table.name())
-            .and_then(|content| content.get(key))
-            .cloned())
+        Ok(self.tables.get(table.name()).and_then(|content| content.get(key)).cloned())
     }
 
-    fn scan(
-        &self,
-        table: Table,
-        range: &KeyRange,
-        visit: &mut Visit<'_>,
-    ) -> Result<(), IndexError> {
+    fn scan(&self, table: Table, range: &KeyRange, visit: &mut Visit<'_>) -> Result<(), IndexError> {
         let Some(content) = self.tables.get(table.name()) else {
             return Ok(());
         };
         let mut rows = select(content, range);
-        while let Some((key, document)) = if range.backward {
-            rows.next_back()
-        } else {
-            rows.next()
-        } {
+        while let Some((key, document)) = if range.backward { rows.next_back() } else { rows.next() } {
             if visit(key, document)? == ControlFlow::Break(()) {
                 break;
             }
@@ -95,11 +70,7 @@ fn select<'a>(content: &'a Content, range: &KeyRange) -> Range<'a, String, Strin
         (Bound::Included(from), Bound::Included(to)) => from > to,
         _ => false,
     };
-    if empty {
-        Range::default()
-    } else {
-        content.range((range.from.clone(), range.to.clone()))
-    }
+    if empty { Range::default() } else { content.range((range.from.clone(), range.to.clone())) }
 }
 
 /// Changes in the making: applied to the tree at once, with what is needed to take them back.
@@ -112,21 +83,14 @@ pub(crate) struct Journal<'a> {
 
 impl<'a> Journal<'a> {
     pub(crate) const fn new(tree: &'a mut Tree) -> Self {
-        Self {
-            tree,
-            before: BTreeMap::new(),
-        }
+        Self { tree, before: BTreeMap::new() }
     }
 
     /// Every changed row with what it holds now, by table and key.
     pub(crate) fn changes(&self) -> impl Iterator<Item = (&str, &str, Option<&str>)> {
         self.before.keys().map(|(table, key)| {
             let table: &str = table;
-            let now = self
-                .tree
-                .tables
-                .get(table)
-                .and_then(|content| content.get(key));
+            let now = self.tree.tables.get(table).and_then(|content| content.get(key));
             (table, key.as_str(), now.map(String::as_str))
         })
     }
@@ -140,9 +104,7 @@ impl<'a> Journal<'a> {
 
     fn change(&mut self, table: Table, key: &str, document: Option<String>) {
         let before = self.tree.set(table.name(), key, document);
-        self.before
-            .entry((table.name(), key.to_owned()))
-            .or_insert(before);
+        self.before.entry((table.name(), key.to_owned())).or_insert(before);
     }
 }
 
@@ -155,12 +117,7 @@ impl Rows for Journal<'_> {
         self.tree.get(table, key)
     }
 
-    fn scan(
-        &self,
-        table: Table,
-        range: &KeyRange,
-        visit: &mut Visit<'_>,
-    ) -> Result<(), IndexError> {
+    fn scan(&self, table: Table, range: &KeyRange, visit: &mut Visit<'_>) -> Result<(), IndexError> {
         self.tree.scan(table, range, visit)
     }
 }
@@ -192,10 +149,7 @@ mod tests {
         }
         journal.delete(Table::Name, "a").unwrap();
         journal.delete(Table::Name, "b").unwrap();
-        assert_eq!(
-            journal.changes().collect::<Vec<_>>(),
-            [("name", "a", None), ("name", "b", None)]
-        );
+        assert_eq!(journal.changes().collect::<Vec<_>>(), [("name", "a", None), ("name", "b", None)]);
         journal.roll_back();
         assert_eq!(tree.tables["name"], before);
     }
@@ -204,12 +158,7 @@ mod tests {
     fn a_range_that_is_upside_down_is_empty() {
         let mut tree = Tree::new(Format::CURRENT);
         tree.set("name", "b", Some("1".into()));
-        let range = KeyRange {
-            from: Bound::Excluded("c".into()),
-            to: Bound::Included("a".into()),
-            backward: true,
-        };
-        tree.scan(Table::Name, &range, &mut |key, _| panic!("visited {key}"))
-            .unwrap();
+        let range = KeyRange { from: Bound::Excluded("c".into()), to: Bound::Included("a".into()), backward: true };
+        tree.scan(Table::Name, &range, &mut |key, _| panic!("visited {key}")).unwrap();
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod build;
 mod checks;
+mod faults;
 mod histories;
 mod intervals;
 mod queries;
@@ -9,6 +10,8 @@ mod tables;
 mod transactions;
 
 use checkpoint_core::IndexStore;
+
+pub use faults::{Fault, FaultyIndex};
 
 /// Opens another handle on one and the same index.
 pub type Open = Box<dyn Fn() -> Box<dyn IndexStore> + Send + Sync>;

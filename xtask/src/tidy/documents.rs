@@ -94,6 +94,28 @@ pub(super) fn cases(tree: &Tree) -> Vec<Breach> {
     breaches
 }
 
+/// A page names no verb that the command line does not have.
+pub(super) fn verbs(tree: &Tree, command: &clap::Command) -> Vec<Breach> {
+    let known: BTreeSet<&str> =
+        command.get_subcommands().flat_map(|verb| verb.get_all_aliases().chain([verb.get_name()])).collect();
+    let mut breaches = Vec::new();
+    for (page, text) in tree.text.iter().filter(|(path, _)| super::has_extension(path, "md")) {
+        for (number, line) in text.lines().enumerate() {
+            for before in ["`rwd ", "$ rwd "] {
+                for (at, _) in line.match_indices(before) {
+                    let rest = &line[at + before.len()..];
+                    let verb = rest.split(|c: char| !(c.is_ascii_lowercase() || c == '-')).next().unwrap_or_default();
+                    // Nothing or an option: the timeline, or what holds for every verb.
+                    if !verb.is_empty() && !verb.starts_with('-') && !known.contains(verb) {
+                        breaches.push(format!("{page}:{}: there is no verb {verb}", number + 1));
+                    }
+                }
+            }
+        }
+    }
+    breaches
+}
+
 /// The changelog has a place for what comes next.
 pub(super) fn changelog(tree: &Tree) -> Vec<Breach> {
     let text = tree.text.get("CHANGELOG.md").map_or("", String::as_str);
@@ -121,6 +143,16 @@ mod tests {
         );
         assert_eq!(links(&tree("[x](gone.md)")).len(), 1);
         assert_eq!(links(&tree("[x](../../README.md)")).len(), 1);
+    }
+
+    #[test]
+    fn a_verb_that_does_not_exist_is_named() {
+        let save = clap::Command::new("save").visible_alias("keep");
+        let command = clap::Command::new("rwd").subcommand(save);
+        let page = |text| verbs(&Tree::of(&[("README.md", text)]), &command);
+        assert!(page("`rwd save -m X` · `rwd keep` · `rwd --json` · `rwd`\n$ rwd save\nthe rwd way").is_empty());
+        assert_eq!(page("`rwd save` · `rwd conjure`"), ["README.md:1: there is no verb conjure"]);
+        assert_eq!(page("$ rwd conjure").len(), 1);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{Result, repo};
+use crate::{Result, generate, repo};
 
 /// One breach, to be read after "error: ".
 pub(crate) type Breach = String;
@@ -94,6 +94,9 @@ fn check() -> Result<Vec<Breach>> {
     breaches.extend(documents::links(&tree));
     breaches.extend(documents::cases(&tree));
     breaches.extend(documents::changelog(&tree));
+    if let Some(command) = generate::COMMAND {
+        breaches.extend(documents::verbs(&tree, &command()));
+    }
     Ok(breaches)
 }
 

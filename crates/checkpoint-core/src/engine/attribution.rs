@@ -135,7 +135,7 @@ impl Engine {
             };
             if present == *left || (present.is_dir() && left.is_dir()) {
                 changes.remove(path);
-            } else if present != PathState::Opaque {
+            } else {
                 changes.insert(path.clone(), Change { path: path.clone(), before: *left, after: present });
             }
         }

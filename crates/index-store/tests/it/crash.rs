@@ -19,28 +19,11 @@ pub(crate) const COUNT: &str = "RWD_TEST_CRASH_COUNT";
 pub(crate) fn open(path: &Path) -> Box<dyn IndexStore> {
     if path.extension().is_some_and(|end| end == "sqlite") {
         let rollback = path.file_stem().is_some_and(|stem| stem == "rollback");
-        let journal = if rollback {
-            Journal::Delete
-        } else {
-            Journal::Wal
-        };
-        let options = SqliteOptions {
-            journal,
-            log_above: 1 << 18,
-            ..SqliteOptions::default()
-        };
+        let journal = if rollback { Journal::Delete } else { Journal::Wal };
+        let options = SqliteOptions { journal, log_above: 1 << 18, ..SqliteOptions::default() };
         Box::new(SqliteIndex::create(path, options).unwrap())
     } else {
-        Box::new(
-            JsonIndex::create(
-                path,
-                JsonOptions {
-                    compact_above: 1 << 14,
-                    ..JsonOptions::default()
-                },
-            )
-            .unwrap(),
-        )
+        Box::new(JsonIndex::create(path, JsonOptions { compact_above: 1 << 14, ..JsonOptions::default() }).unwrap())
     }
 }
 
@@ -74,10 +57,7 @@ fn child_without_room() {
         let next = index.newest().unwrap().next();
         let interval = vec![build::touch("a", &["s0"])];
         let point = Box::new(build::point(next.0, PointKind::Manual));
-        let batch = Batch {
-            follows: None,
-            ops: vec![IndexOp::PutPoint { point, interval }],
-        };
+        let batch = Batch { follows: None, ops: vec![IndexOp::PutPoint { point, interval }] };
         match index.apply(&batch) {
             Ok(_) => writeln!(std::io::stderr(), "ack {next}").unwrap(),
             Err(error) => {
@@ -102,12 +82,7 @@ fn out_of_room(name: &str) -> String {
         // Ignored signals stay ignored in the program that is run, so writing fails instead of killing.
         .args(["-c", "trap '' XFSZ; ulimit -f 256; exec \"$0\" \"$@\""])
         .arg(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "crash::child_without_room",
-            "--ignored",
-            "--nocapture",
-        ])
+        .args(["--exact", "crash::child_without_room", "--ignored", "--nocapture"])
         .env(PATH, &path)
         .output()
         .unwrap();
@@ -117,19 +92,10 @@ fn out_of_room(name: &str) -> String {
     assert!(acknowledged > 5, "{said}");
     let index = open(&path);
     let newest = index.newest().unwrap().0;
-    assert!(
-        newest == acknowledged || newest == acknowledged + 1,
-        "{newest} after {acknowledged}"
-    );
-    assert_eq!(
-        index.points(&PointQuery::default()).unwrap().len() as u64,
-        newest
-    );
+    assert!(newest == acknowledged || newest == acknowledged + 1, "{newest} after {acknowledged}");
+    assert_eq!(index.points(&PointQuery::default()).unwrap().len() as u64, newest);
     record(&*index);
-    said.lines()
-        .find_map(|line| line.strip_prefix("failed "))
-        .unwrap()
-        .to_owned()
+    said.lines().find_map(|line| line.strip_prefix("failed ")).unwrap().to_owned()
 }
 
 #[test]
@@ -155,9 +121,7 @@ fn killed_again_and_again(name: &str) {
             .spawn()
             .unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let acks = lines
-            .map_while(Result::ok)
-            .filter_map(|line| line.strip_prefix("ack ")?.parse::<u64>().ok());
+        let acks = lines.map_while(Result::ok).filter_map(|line| line.strip_prefix("ack ")?.parse::<u64>().ok());
         // The kill comes at whatever the child is doing after so many answers.
         acknowledged = acks.take(round * 7).last().unwrap();
         child.kill().unwrap();
@@ -165,12 +129,7 @@ fn killed_again_and_again(name: &str) {
         let index = open(&path);
         let newest = index.newest().unwrap().0;
         assert!(newest >= acknowledged, "{newest} after {acknowledged}");
-        let places: Vec<u64> = index
-            .points(&PointQuery::default())
-            .unwrap()
-            .iter()
-            .map(|point| point.ord.0)
-            .collect();
+        let places: Vec<u64> = index.points(&PointQuery::default()).unwrap().iter().map(|point| point.ord.0).collect();
         assert_eq!(places, (1..=newest).collect::<Vec<_>>());
     }
     assert!(acknowledged >= 70);

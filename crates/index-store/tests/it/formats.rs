@@ -5,9 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use checkpoint_core::{
-    Batch, DropReason, IndexError, IndexOp, IndexStore, IntentState, PointKind, Timestamp,
-};
+use checkpoint_core::{Batch, DropReason, IndexError, IndexOp, IndexStore, IntentState, PointKind, Timestamp};
 use index_store::{JsonIndex, JsonOptions, MemoryIndex, SqliteIndex, SqliteOptions};
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -16,9 +14,7 @@ use testkit::index_suite::build;
 use crate::scene::{apply, dump, play};
 
 fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/fixtures")
-        .join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
 
 /// A writable copy of a fixture.
@@ -32,10 +28,7 @@ fn open(path: &Path) -> Result<Box<dyn IndexStore>, IndexError> {
     if path.extension().is_some_and(|end| end == "sqlite") {
         SqliteIndex::open(path, SqliteOptions::default()).map(|index| Box::new(index) as _)
     } else {
-        let options = JsonOptions {
-            compact_above: 0,
-            ..JsonOptions::default()
-        };
+        let options = JsonOptions { compact_above: 0, ..JsonOptions::default() };
         JsonIndex::open(path, options).map(|index| Box::new(index) as _)
     }
 }
@@ -57,14 +50,12 @@ fn line(mut body: Value, format: &str) -> String {
     body["format"] = format.into();
     body.as_object_mut().unwrap().remove("crc");
     let covered = body.to_string()[1..].to_owned();
-    format!(
-        "{{\"crc\":\"{:08x}\",{covered}\n",
-        crc32fast::hash(covered.as_bytes())
-    )
+    format!("{{\"crc\":\"{:08x}\",{covered}\n", crc32fast::hash(covered.as_bytes()))
 }
 
-/// How the fixtures were made: `cargo test -p index-store --test it -- --ignored write_fixtures`. A released fixture
-/// is never written again.
+/// How the fixtures are made, those that are missing: `cargo test -p index-store --test it -- --ignored write_fixtures`.
+/// Until 1.0 is released they may be removed and made again; afterwards a change of what is written is a new minor
+/// version with fixtures of its own.
 #[test]
 #[ignore = "writes the fixtures"]
 fn write_fixtures() {
@@ -89,55 +80,25 @@ fn write_fixtures() {
     play(&SqliteIndex::create(&sqlite_path, SqliteOptions::default()).unwrap());
     let fold = |path: &Path| {
         let connection = Connection::open(path).unwrap();
-        connection
-            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
-            .unwrap();
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
         fs::read(path).unwrap()
     };
     let sqlite_old = fold(&sqlite_path);
     let connection = Connection::open(&sqlite_path).unwrap();
-    connection
-        .execute_batch("CREATE TABLE dream(x); INSERT INTO dream VALUES('tables')")
-        .unwrap();
-    connection
-        .execute_batch("ALTER TABLE point ADD COLUMN future TEXT")
-        .unwrap();
-    for table in [
-        "point",
-        "interval",
-        "waiting",
-        "operation",
-        "written",
-        "intent",
-        "session",
-        "name",
-        "mark",
-    ] {
-        let read =
-            |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
-        let mut select = connection
-            .prepare(&format!("SELECT key, value FROM {table}"))
-            .unwrap();
-        let rows: Vec<_> = select
-            .query_map([], read)
-            .unwrap()
-            .map(Result::unwrap)
-            .collect();
+    connection.execute_batch("CREATE TABLE dream(x); INSERT INTO dream VALUES('tables')").unwrap();
+    connection.execute_batch("ALTER TABLE point ADD COLUMN future TEXT").unwrap();
+    for table in ["point", "interval", "waiting", "operation", "written", "intent", "session", "name", "mark"] {
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
+        let mut select = connection.prepare(&format!("SELECT key, value FROM {table}")).unwrap();
+        let rows: Vec<_> = select.query_map([], read).unwrap().map(Result::unwrap).collect();
         for (key, document) in rows {
             let mut document: Value = serde_json::from_str(&document).unwrap();
             add_fields(&mut document);
             let update = format!("UPDATE {table} SET value = ?2 WHERE key = ?1");
-            connection
-                .execute(&update, [key, document.to_string()])
-                .unwrap();
+            connection.execute(&update, [key, document.to_string()]).unwrap();
         }
     }
-    connection
-        .execute(
-            "UPDATE state SET value = '\"1.9\"' WHERE key = 'format'",
-            [],
-        )
-        .unwrap();
+    connection.execute("UPDATE state SET value = '\"1.9\"' WHERE key = 'format'", []).unwrap();
     drop(connection);
     let sqlite_new = fold(&sqlite_path);
     let files = [
@@ -158,12 +119,7 @@ fn every_fixture_reads_as_what_was_put_in() {
     let memory = MemoryIndex::new();
     play(&memory);
     let directory = tempfile::tempdir().unwrap();
-    for name in [
-        "index-1.0.jsonl",
-        "index-1.9.jsonl",
-        "index-1.0.sqlite",
-        "index-1.9.sqlite",
-    ] {
+    for name in ["index-1.0.jsonl", "index-1.9.jsonl", "index-1.0.sqlite", "index-1.9.sqlite"] {
         let index = open(&copy(directory.path(), name)).unwrap();
         assert_eq!(dump(&*index), dump(&memory), "{name}");
     }
@@ -185,34 +141,18 @@ fn rewrite_everything(index: &dyn IndexStore) {
     apply(
         index,
         vec![
-            IndexOp::UpdatePoint {
-                point: Box::new(point),
-            },
-            IndexOp::PutSession {
-                session: Box::new(session),
-            },
+            IndexOp::UpdatePoint { point: Box::new(point) },
+            IndexOp::PutSession { session: Box::new(session) },
             IndexOp::PutName { name },
             IndexOp::PutMark { mark },
-            IndexOp::UpdateOperation {
-                operation: Box::new(operation),
-            },
-            IndexOp::PutWritten {
-                operation: build::op(5),
-                written,
-            },
-            IndexOp::AdvanceIntent {
-                operation: build::op(6),
-                from: IntentState::Applying,
-                to: IntentState::Applied,
-            },
+            IndexOp::UpdateOperation { operation: Box::new(operation) },
+            IndexOp::PutWritten { operation: build::op(5), written },
+            IndexOp::AdvanceIntent { operation: build::op(6), from: IntentState::Applying, to: IntentState::Applied },
             IndexOp::PutPoint {
                 point: Box::new(build::point(8, PointKind::Manual)),
                 interval: vec![build::touch("d", &["s0"])],
             },
-            IndexOp::DropPoint {
-                id: build::id(1),
-                reason: DropReason::Quota,
-            },
+            IndexOp::DropPoint { id: build::id(1), reason: DropReason::Quota },
         ],
     );
     index.maintain().unwrap();
@@ -223,40 +163,19 @@ fn check_kept(document: &dyn Fn(&str, &str) -> Value) {
     let place = |ord: u64| format!("{ord:020}");
     let kept = json!({"kept": true});
     let point = document("point", &place(2));
-    assert_eq!(
-        (&point["damaged"], &point["future"]),
-        (&json!("gone"), &kept)
-    );
-    assert_eq!(
-        point["snapshot"]["future"], kept,
-        "inside a field that did not change"
-    );
-    assert_eq!(
-        document("session", "test:s0")["turn"]["process"]["future"],
-        kept
-    );
+    assert_eq!((&point["damaged"], &point["future"]), (&json!("gone"), &kept));
+    assert_eq!(point["snapshot"]["future"], kept, "inside a field that did not change");
+    assert_eq!(document("session", "test:s0")["turn"]["process"]["future"], kept);
     assert_eq!(document("name", "before the refactoring")["future"], kept);
-    assert_eq!(
-        document("mark", "test:s0/00000000000000000001")["future"],
-        kept
-    );
+    assert_eq!(document("mark", "test:s0/00000000000000000001")["future"], kept);
     assert_eq!(document("operation", &place(5))["future"], kept);
     assert_eq!(document("written", &place(5))[0]["after"]["future"], kept);
     let intent = document("intent", "open");
-    assert_eq!(
-        (&intent["state"], &intent["before"]["future"]),
-        (&json!("applied"), &kept)
-    );
+    assert_eq!((&intent["state"], &intent["before"]["future"]), (&json!("applied"), &kept));
     // A touch that waited, merged into the record that came: the one it was merged with had nothing.
     let interval = document("interval", &place(8));
-    assert_eq!(
-        (&interval[0]["path"], &interval[0]["future"]),
-        (&json!("c"), &kept)
-    );
-    assert_eq!(
-        (&interval[1]["path"], interval[1].get("future")),
-        (&json!("d"), None)
-    );
+    assert_eq!((&interval[0]["path"], &interval[0]["future"]), (&json!("c"), &kept));
+    assert_eq!((&interval[1]["path"], interval[1].get("future")), (&json!("d"), None));
     assert_eq!(document("interval", &place(2))[0]["future"], kept);
 }
 
@@ -272,10 +191,7 @@ fn json_keeps_what_a_newer_minor_version_added() {
     assert_eq!(body["format"], "1.9");
     let rows = body["rows"].as_array().unwrap();
     let document = |table: &str, key: &str| {
-        rows.iter()
-            .find(|row| row["table"] == table && row["key"] == key)
-            .map(|row| row["document"].clone())
-            .unwrap()
+        rows.iter().find(|row| row["table"] == table && row["key"] == key).map(|row| row["document"].clone()).unwrap()
     };
     check_kept(&document);
     assert_eq!(document("dream", "k"), json!({"of": "tables"}));
@@ -300,9 +216,7 @@ fn sqlite_keeps_what_a_newer_minor_version_added() {
     };
     check_kept(&document);
     assert_eq!(document("state", "format"), "1.9");
-    let dream: String = connection
-        .query_row("SELECT x FROM dream", [], |row| row.get(0))
-        .unwrap();
+    let dream: String = connection.query_row("SELECT x FROM dream", [], |row| row.get(0)).unwrap();
     assert_eq!(dream, "tables");
 }
 
@@ -315,27 +229,13 @@ fn a_value_that_a_newer_minor_version_invented_is_too_new_and_in_an_own_store_da
         let text = fs::read_to_string(&path).unwrap();
         let lines = text.lines().map(|text| {
             let format = if newer { "1.9" } else { "1.0" };
-            line(
-                serde_json::from_str(&text.replace("\"kind\":\"gap\"", "\"kind\":\"wish\""))
-                    .unwrap(),
-                format,
-            )
+            line(serde_json::from_str(&text.replace("\"kind\":\"gap\"", "\"kind\":\"wish\"")).unwrap(), format)
         });
         fs::write(&path, lines.collect::<String>()).unwrap();
         let index = open(&path).unwrap();
-        let error = index
-            .points(&checkpoint_core::PointQuery::default())
-            .unwrap_err();
-        assert_eq!(
-            matches!(error, IndexError::TooNew { .. }),
-            newer,
-            "{error:?}"
-        );
-        assert_eq!(
-            matches!(error, IndexError::Damaged { .. }),
-            !newer,
-            "{error:?}"
-        );
+        let error = index.points(&checkpoint_core::PointQuery::default()).unwrap_err();
+        assert_eq!(matches!(error, IndexError::TooNew { .. }), newer, "{error:?}");
+        assert_eq!(matches!(error, IndexError::Damaged { .. }), !newer, "{error:?}");
         // What does not need that point still works.
         assert_eq!(index.operations(&[], None).unwrap().len(), 2);
     }
@@ -358,12 +258,7 @@ fn other_major_versions_are_refused_and_left_alone() {
     for format in ["2.0", "0.9"] {
         let path = copy(directory.path(), "index-1.0.sqlite");
         let connection = Connection::open(&path).unwrap();
-        connection
-            .execute(
-                "UPDATE state SET value = ?1 WHERE key = 'format'",
-                [format!("\"{format}\"")],
-            )
-            .unwrap();
+        connection.execute("UPDATE state SET value = ?1 WHERE key = 'format'", [format!("\"{format}\"")]).unwrap();
         drop(connection);
         refused(&path, format);
         // Even a line that means something else altogether.
@@ -378,20 +273,16 @@ fn other_major_versions_are_refused_and_left_alone() {
     text.push_str(&line(json!({"layout": "unheard of"}), "2.0"));
     fs::write(&path, text).unwrap();
     assert!(matches!(index.newest(), Err(IndexError::TooNew { .. })));
-    assert!(matches!(
-        index.apply(&Batch::default()),
-        Err(IndexError::TooNew { .. })
-    ));
+    assert!(matches!(index.apply(&Batch::default()), Err(IndexError::TooNew { .. })));
 }
 
-/// The first version's files, byte for byte: a change of what is written shows here.
+/// Byte for byte: a change of what is written shows here.
 #[test]
 fn version_1_0_is_still_written_as_it_was() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("index.jsonl");
     play(&JsonIndex::create(&path, JsonOptions::default()).unwrap());
-    assert_eq!(
-        fs::read_to_string(&path).unwrap(),
-        fs::read_to_string(fixture("index-1.0.jsonl")).unwrap()
-    );
+    let (found, expected) =
+        (fs::read_to_string(&path).unwrap(), fs::read_to_string(fixture("index-1.0.jsonl")).unwrap());
+    assert_eq!(found, expected, "a new field? see write_fixtures");
 }

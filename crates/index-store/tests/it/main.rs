@@ -1,5 +1,5 @@
 //! Integration tests of the indexes and the data directory.
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests make the worlds they need")]
 
 mod crash;
 mod data;

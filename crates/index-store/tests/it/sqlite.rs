@@ -40,18 +40,9 @@ fn the_log_outlives_the_process_and_stays_small() {
     assert!(fs::metadata(&log).unwrap().len() < 1 << 20);
     assert!(largest < (1 << 20) + (1 << 17), "{largest}");
     let index = create(&path);
-    assert_eq!(
-        index.revision().unwrap(),
-        Revision(150),
-        "maintenance does not count"
-    );
+    assert_eq!(index.revision().unwrap(), Revision(150), "maintenance does not count");
     for file in [&path, &log, &beside(&path, "-shm")] {
-        assert_eq!(
-            fs::metadata(file).unwrap().mode() & 0o7777,
-            0o600,
-            "{}",
-            file.display()
-        );
+        assert_eq!(fs::metadata(file).unwrap().mode() & 0o7777, 0o600, "{}", file.display());
     }
 }
 
@@ -76,10 +67,7 @@ fn the_kind_of_journal_can_change() {
     play(&index);
     let expected = dump(&index);
     drop(index);
-    let delete = SqliteOptions {
-        journal: Journal::Delete,
-        ..SqliteOptions::default()
-    };
+    let delete = SqliteOptions { journal: Journal::Delete, ..SqliteOptions::default() };
     let index = SqliteIndex::open(&path, delete).unwrap();
     assert_eq!(dump(&index), expected);
     assert!(!beside(&path, "-wal").exists());
@@ -91,14 +79,8 @@ fn the_kind_of_journal_can_change() {
     assert!(beside(&path, "-wal").exists());
     // While another handle uses the log, it cannot be taken away.
     record(&index);
-    let busy = SqliteOptions {
-        busy: Duration::from_millis(20),
-        ..delete
-    };
-    assert!(matches!(
-        SqliteIndex::open(&path, busy),
-        Err(IndexError::Busy)
-    ));
+    let busy = SqliteOptions { busy: Duration::from_millis(20), ..delete };
+    assert!(matches!(SqliteIndex::open(&path, busy), Err(IndexError::Busy)));
 }
 
 #[test]
@@ -107,35 +89,21 @@ fn files_that_are_no_index_are_damaged_and_left_alone() {
     let path = directory.path().join("index.sqlite");
     let refused = |what: &str| {
         let before = fs::read(&path).ok();
-        for opened in [
-            SqliteIndex::open(&path, SqliteOptions::default()),
-            SqliteIndex::create(&path, SqliteOptions::default()),
-        ] {
-            assert!(
-                matches!(opened, Err(IndexError::Damaged { .. })),
-                "{what}: {opened:?}"
-            );
+        for opened in
+            [SqliteIndex::open(&path, SqliteOptions::default()), SqliteIndex::create(&path, SqliteOptions::default())]
+        {
+            assert!(matches!(opened, Err(IndexError::Damaged { .. })), "{what}: {opened:?}");
         }
         assert_eq!(fs::read(&path).ok(), before, "{what}");
     };
     fs::write(&path, b"").unwrap();
     refused("empty");
-    fs::write(
-        &path,
-        b"this is no database, but long enough to be looked at".repeat(100),
-    )
-    .unwrap();
+    fs::write(&path, b"this is no database, but long enough to be looked at".repeat(100)).unwrap();
     refused("garbage");
     fs::remove_file(&path).unwrap();
-    Connection::open(&path)
-        .unwrap()
-        .execute_batch("CREATE TABLE t(x)")
-        .unwrap();
+    Connection::open(&path).unwrap().execute_batch("CREATE TABLE t(x)").unwrap();
     refused("somebody else's");
-    Connection::open(&path)
-        .unwrap()
-        .execute_batch("CREATE TABLE state(key TEXT, value TEXT)")
-        .unwrap();
+    Connection::open(&path).unwrap().execute_batch("CREATE TABLE state(key TEXT, value TEXT)").unwrap();
     refused("without a format");
 }
 
@@ -157,10 +125,7 @@ fn a_log_without_its_database_is_damage() {
 fn a_flipped_page_is_damage() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("index.sqlite");
-    let delete = SqliteOptions {
-        journal: Journal::Delete,
-        ..SqliteOptions::default()
-    };
+    let delete = SqliteOptions { journal: Journal::Delete, ..SqliteOptions::default() };
     let index = SqliteIndex::create(&path, delete).unwrap();
     play(&index);
     drop(index);
@@ -169,13 +134,10 @@ fn a_flipped_page_is_damage() {
         page[..8].fill(0xee);
     }
     fs::write(&path, content).unwrap();
-    assert!(matches!(
-        SqliteIndex::open(&path, delete),
-        Err(IndexError::Damaged { .. })
-    ));
+    assert!(matches!(SqliteIndex::open(&path, delete), Err(IndexError::Damaged { .. })));
 }
 
-/// With a log `SQLite` would go on writing into a file that nobody can open any more.
+/// With a log SQLite would go on writing into a file that nobody can open any more.
 #[test]
 fn an_index_that_lost_its_name_takes_no_more_batches() {
     let directory = tempfile::tempdir().unwrap();
@@ -183,10 +145,7 @@ fn an_index_that_lost_its_name_takes_no_more_batches() {
     let index = create(&path);
     record(&index);
     fs::rename(&path, directory.path().join("kept")).unwrap();
-    assert!(matches!(
-        index.apply(&Batch::default()),
-        Err(IndexError::Storage { .. })
-    ));
+    assert!(matches!(index.apply(&Batch::default()), Err(IndexError::Storage { .. })));
     assert!(matches!(index.newest(), Err(IndexError::Storage { .. })));
 }
 
@@ -194,26 +153,14 @@ fn an_index_that_lost_its_name_takes_no_more_batches() {
 fn somebody_else_at_work_is_busy_and_changes_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("index.sqlite");
-    let index = SqliteIndex::create(
-        &path,
-        SqliteOptions {
-            busy: Duration::from_millis(20),
-            ..SqliteOptions::default()
-        },
-    )
-    .unwrap();
+    let index =
+        SqliteIndex::create(&path, SqliteOptions { busy: Duration::from_millis(20), ..SqliteOptions::default() })
+            .unwrap();
     record(&index);
     let other = Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    assert!(matches!(
-        index.apply(&Batch::default()),
-        Err(IndexError::Busy)
-    ));
-    assert_eq!(
-        index.revision().unwrap(),
-        Revision(1),
-        "readers do not wait"
-    );
+    assert!(matches!(index.apply(&Batch::default()), Err(IndexError::Busy)));
+    assert_eq!(index.revision().unwrap(), Revision(1), "readers do not wait");
     other.execute_batch("ROLLBACK").unwrap();
     assert_eq!(index.apply(&Batch::default()).unwrap(), Revision(2));
 }

@@ -2,9 +2,9 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use checkpoint_core::IndexStore;
+use checkpoint_core::{Batch, IndexError, IndexStore, Revision};
 use index_store::{Journal, JsonIndex, JsonOptions, MemoryIndex, SqliteIndex, SqliteOptions};
-use testkit::index_suite::{self, Open};
+use testkit::index_suite::{self, Fault, FaultyIndex, Open};
 
 fn model() -> Box<dyn IndexStore> {
     Box::new(MemoryIndex::new())
@@ -30,9 +30,7 @@ fn memory() {
 #[test]
 fn json() {
     index_suite::run(
-        &|| {
-            in_directory(|path| Box::new(JsonIndex::create(&path, JsonOptions::default()).unwrap()))
-        },
+        &|| in_directory(|path| Box::new(JsonIndex::create(&path, JsonOptions::default()).unwrap())),
         &model,
     );
 }
@@ -41,10 +39,7 @@ fn json() {
 #[test]
 fn json_compacting() {
     let eager = |path: PathBuf| -> Box<dyn IndexStore> {
-        let options = JsonOptions {
-            compact_above: 0,
-            ..JsonOptions::default()
-        };
+        let options = JsonOptions { compact_above: 0, ..JsonOptions::default() };
         Box::new(JsonIndex::create(&path, options).unwrap())
     };
     index_suite::run(&|| in_directory(eager), &model);
@@ -53,11 +48,7 @@ fn json_compacting() {
 #[test]
 fn sqlite() {
     index_suite::run(
-        &|| {
-            in_directory(|path| {
-                Box::new(SqliteIndex::create(&path, SqliteOptions::default()).unwrap())
-            })
-        },
+        &|| in_directory(|path| Box::new(SqliteIndex::create(&path, SqliteOptions::default()).unwrap())),
         &model,
     );
 }
@@ -66,10 +57,7 @@ fn sqlite() {
 #[test]
 fn sqlite_with_rollback_journal() {
     let open = |path: PathBuf| -> Box<dyn IndexStore> {
-        let options = SqliteOptions {
-            journal: Journal::Delete,
-            ..SqliteOptions::default()
-        };
+        let options = SqliteOptions { journal: Journal::Delete, ..SqliteOptions::default() };
         Box::new(SqliteIndex::create(&path, options).unwrap())
     };
     index_suite::run(&|| in_directory(open), &model);
@@ -78,11 +66,33 @@ fn sqlite_with_rollback_journal() {
 #[test]
 fn sqlite_emptying_its_log() {
     let eager = |path: PathBuf| -> Box<dyn IndexStore> {
-        let options = SqliteOptions {
-            log_above: 0,
-            ..SqliteOptions::default()
-        };
+        let options = SqliteOptions { log_above: 0, ..SqliteOptions::default() };
         Box::new(SqliteIndex::create(&path, options).unwrap())
     };
     index_suite::run(&|| in_directory(eager), &model);
+}
+
+/// The decorator is an index like any other until it is told to fail.
+#[test]
+fn faults_come_when_they_are_due() {
+    let inner: Arc<dyn IndexStore> = Arc::new(MemoryIndex::new());
+    index_suite::run(
+        &|| {
+            let inner: Arc<dyn IndexStore> = Arc::new(MemoryIndex::new());
+            Box::new(move || Box::new(FaultyIndex::new(Arc::clone(&inner))))
+        },
+        &model,
+    );
+    let index = FaultyIndex::new(Arc::clone(&inner));
+    let apply = || index.apply(&Batch::default());
+    index.fail(2, Fault::NoSpace);
+    assert_eq!(apply().unwrap(), Revision(1));
+    assert!(matches!(apply(), Err(IndexError::NoSpace)));
+    assert_eq!(apply().unwrap(), Revision(2));
+    index.fail(1, Fault::Unsure);
+    assert!(matches!(apply(), Err(IndexError::Storage { .. })));
+    assert!(matches!(apply(), Err(IndexError::Poisoned)));
+    assert!(matches!(index.newest(), Err(IndexError::Poisoned)));
+    assert_eq!(inner.revision().unwrap(), Revision(3));
+    assert_eq!(index.applied(), 4);
 }

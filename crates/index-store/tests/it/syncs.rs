@@ -16,12 +16,7 @@ use crate::{
 fn syncs(path: &Path, batches: u32) -> Option<usize> {
     let trace = path.with_extension("trace");
     let status = Command::new("strace")
-        .args([
-            "-f",
-            "-e",
-            "trace=fsync,fdatasync,msync,sync_file_range,syncfs,sync",
-            "-o",
-        ])
+        .args(["-f", "-e", "trace=fsync,fdatasync,msync,sync_file_range,syncfs,sync", "-o"])
         .arg(&trace)
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", "crash::child", "--ignored", "--nocapture"])
@@ -34,11 +29,7 @@ fn syncs(path: &Path, batches: u32) -> Option<usize> {
         return None;
     }
     let text = std::fs::read_to_string(trace).unwrap();
-    Some(
-        text.lines()
-            .filter(|line| line.contains("sync") && line.contains("= 0"))
-            .count(),
-    )
+    Some(text.lines().filter(|line| line.contains("sync") && line.contains("= 0")).count())
 }
 
 fn check(name: &str, one_shot: usize, each_more: usize) {
@@ -47,11 +38,7 @@ fn check(name: &str, one_shot: usize, each_more: usize) {
     record(&*open(&path));
     let Some(found) = syncs(&path, 1) else { return };
     assert_eq!(found, one_shot, "in a new process");
-    assert_eq!(
-        syncs(&path, 11).unwrap(),
-        one_shot + 10 * each_more,
-        "resident"
-    );
+    assert_eq!(syncs(&path, 11).unwrap(), one_shot + 10 * each_more, "resident");
     // Also after the log was emptied, which pays for the next one.
     let index = open(&path);
     for _ in 0..40 {

@@ -626,7 +626,7 @@ mod damage {
     use super::*;
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(600) })]
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(100) })]
         /// Whatever is flipped or cut in packs and indexes: what could be read before a collection can be read after it,
         /// and nothing panics.
         #[test]

@@ -151,6 +151,11 @@ impl Store {
         self.load(false)
     }
 
+    /// How many packs there are: above 50 a collection is due, outside of any hook (design § 4).
+    pub(crate) fn pack_count(&self) -> Result<usize, SnapshotError> {
+        Ok(self.packs()?.len())
+    }
+
     /// Reads the list of packs again. `verify` also reads every index through and remakes the unsound.
     fn load(&self, verify: bool) -> Result<Packs, SnapshotError> {
         let mut held = self.packs.write().unwrap_or_else(PoisonError::into_inner);

@@ -1,10 +1,9 @@
 //! Short ways to write points, operations and batches.
 
 use checkpoint_core::{
-    Batch, Consistency, GapReason, IndexError, IndexOp, IndexStore, Intent, IntentState, Mark,
-    Member, Name, ObjectId, OpId, OpKind, OpState, Operation, Ord, PathState, Point, PointId,
-    PointKind, RelPath, Revision, Session, SessionKey, Snapshot, Timestamp, Touch, Turn,
-    WorkspaceId, Written,
+    Batch, Consistency, GapReason, IndexError, IndexOp, IndexStore, Intent, IntentState, Mark, Member, Name, ObjectId,
+    OpId, OpKind, OpState, Operation, Ord, PathState, Point, PointId, PointKind, RelPath, Revision, Session,
+    SessionKey, Snapshot, Timestamp, Touch, Turn, WorkspaceId, Written,
 };
 
 /// Id of point number `n`: its first digits are the number's own.
@@ -54,10 +53,7 @@ pub fn touch(at: &str, by: &[&str]) -> Touch {
         "local" => Member::Local,
         name => Member::Session(session(name)),
     });
-    Touch {
-        path: path(at),
-        by: by.collect(),
-    }
+    Touch { path: path(at), by: by.collect() }
 }
 
 /// A point with nothing special about it.
@@ -72,10 +68,7 @@ pub fn point(ord: u64, kind: PointKind) -> Point {
         turn: Some(Turn(1)),
         step: None,
         kind,
-        snapshot: (!gap).then(|| Snapshot {
-            tree: object(1),
-            meta: object(2),
-        }),
+        snapshot: (!gap).then(|| Snapshot { tree: object(1), meta: object(2) }),
         gap: gap.then_some(GapReason::Deadline),
         missed: gap.then_some(PointKind::TurnStart),
         trigger: None,
@@ -137,10 +130,7 @@ pub fn intent(of: u64, guard: u64) -> Intent {
         operation: op(of),
         state: IntentState::Applying,
         guard: id(guard),
-        before: Snapshot {
-            tree: object(1),
-            meta: object(2),
-        },
+        before: Snapshot { tree: object(1), meta: object(2) },
         plan: object(9),
         fork: None,
         host_state: None,
@@ -162,27 +152,12 @@ pub fn name(label: &str, of: u64) -> Name {
 
 /// A mark.
 pub fn mark(of: &str, n: u64) -> Mark {
-    Mark {
-        id: n,
-        session: session(of),
-        log_length: 4,
-        turn: None,
-        objective: None,
-        folded: None,
-        at: Timestamp(1),
-    }
+    Mark { id: n, session: session(of), log_length: 4, turn: None, objective: None, folded: None, at: Timestamp(1) }
 }
 
 /// A session.
 pub fn session_row(of: &str) -> Session {
-    Session {
-        key: session(of),
-        parent: None,
-        seed_length: None,
-        subagent_of: None,
-        turn: None,
-        seen: Timestamp(1),
-    }
+    Session { key: session(of), parent: None, seed_length: None, subagent_of: None, turn: None, seen: Timestamp(1) }
 }
 
 /// Puts and changes, with the places counted along.
@@ -211,19 +186,13 @@ impl<'a> Scene<'a> {
 
     /// Applies changes.
     pub fn try_apply(&self, ops: Vec<IndexOp>) -> Result<Revision, IndexError> {
-        self.index.apply(&Batch {
-            follows: Some(Ord(self.newest)),
-            ops,
-        })
+        self.index.apply(&Batch { follows: Some(Ord(self.newest)), ops })
     }
 
     /// The change that puts the next point.
     pub fn next_point(&mut self, kind: PointKind, interval: Vec<Touch>) -> IndexOp {
         self.newest += 1;
-        IndexOp::PutPoint {
-            point: Box::new(point(self.newest, kind)),
-            interval,
-        }
+        IndexOp::PutPoint { point: Box::new(point(self.newest, kind)), interval }
     }
 
     /// A record that closes `interval`; gives its place.
@@ -239,12 +208,7 @@ impl<'a> Scene<'a> {
     pub fn put(&mut self, kind: PointKind, interval: Vec<Touch>) -> u64 {
         let before = self.newest;
         let op = self.next_point(kind, interval);
-        self.index
-            .apply(&Batch {
-                follows: Some(Ord(before)),
-                ops: vec![op],
-            })
-            .expect("the point fits");
+        self.index.apply(&Batch { follows: Some(Ord(before)), ops: vec![op] }).expect("the point fits");
         self.newest
     }
 
@@ -257,29 +221,16 @@ impl<'a> Scene<'a> {
         let before = self.newest;
         self.newest += 1;
         let ops = vec![
-            IndexOp::PutOperation {
-                operation: Box::new(operation(self.newest, state)),
-            },
-            IndexOp::PutWritten {
-                operation: op(self.newest),
-                written: paths.iter().map(|p| written(p)).collect(),
-            },
+            IndexOp::PutOperation { operation: Box::new(operation(self.newest, state)) },
+            IndexOp::PutWritten { operation: op(self.newest), written: paths.iter().map(|p| written(p)).collect() },
         ];
-        self.index
-            .apply(&Batch {
-                follows: Some(Ord(before)),
-                ops,
-            })
-            .expect("the operation fits");
+        self.index.apply(&Batch { follows: Some(Ord(before)), ops }).expect("the operation fits");
         self.newest
     }
 
     /// Drops the point at `place`.
     pub fn drop(&self, place: u64) {
-        self.apply(vec![IndexOp::DropPoint {
-            id: id(place),
-            reason: checkpoint_core::DropReason::Quota,
-        }]);
+        self.apply(vec![IndexOp::DropPoint { id: id(place), reason: checkpoint_core::DropReason::Quota }]);
     }
 
     /// The interval that the record at `place` closes.
@@ -289,12 +240,7 @@ impl<'a> Scene<'a> {
     /// When there is none.
     pub fn interval(&self, place: u64) -> Vec<Touch> {
         let mut all = self.index.intervals(Ord(place - 1)).expect("intervals");
-        assert_eq!(
-            all[0].0,
-            Ord(place),
-            "the first interval after {}",
-            place - 1
-        );
+        assert_eq!(all[0].0, Ord(place), "the first interval after {}", place - 1);
         all.swap_remove(0).1
     }
 }

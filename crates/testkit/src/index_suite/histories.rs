@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use checkpoint_core::{
-    Batch, DropReason, IndexError, IndexOp, IndexStore, IntentState, Member, OpState, Ord,
-    PointKind, PointQuery, RelPath, Touch,
+    Batch, DropReason, IndexError, IndexOp, IndexStore, IntentState, Member, OpState, Ord, PointKind, PointQuery,
+    RelPath, Touch,
 };
 use proptest::{prelude::*, sample::select, test_runner::TestRunner};
 
@@ -37,14 +37,7 @@ enum Act {
 
 fn acts() -> impl Strategy<Value = Vec<Act>> {
     let some = || prop::collection::vec(0..5_u8, 0..4);
-    let state = || {
-        select(vec![
-            OpState::Open,
-            OpState::Done,
-            OpState::Partial,
-            OpState::RolledBack,
-        ])
-    };
+    let state = || select(vec![OpState::Open, OpState::Done, OpState::Partial, OpState::RolledBack]);
     let act = prop_oneof![
         6 => prop::collection::vec((0..5_u8, 0..4_u8), 0..4).prop_map(Act::Record),
         1 => Just(Act::Gap),
@@ -76,12 +69,7 @@ fn touches(of: &[(u8, u8)]) -> Vec<Touch> {
         1 => Member::Local,
         n => Member::Session(session(&format!("s{n}"))),
     };
-    of.iter()
-        .map(|(at, by)| Touch {
-            path: place(*at),
-            by: vec![member(*by)],
-        })
-        .collect()
+    of.iter().map(|(at, by)| Touch { path: place(*at), by: vec![member(*by)] }).collect()
 }
 
 /// Turns an act into changes, looking at the index for what there is.
@@ -90,11 +78,7 @@ fn changes(index: &dyn IndexStore, act: &Act) -> Vec<IndexOp> {
     let points = index.points(&PointQuery::default()).unwrap();
     let operations = index.operations(&[], None).unwrap();
     let a_point = |n: u8| points.get(usize::from(n) % points.len().max(1)).cloned();
-    let an_operation = |n: u8| {
-        operations
-            .get(usize::from(n) % operations.len().max(1))
-            .cloned()
-    };
+    let an_operation = |n: u8| operations.get(usize::from(n) % operations.len().max(1)).cloned();
     let op_id = |n: u8| an_operation(n).map_or_else(|| op(999), |operation| operation.id);
     let point_id = |n: u8| a_point(n).map_or_else(|| id(999), |point| point.id);
     let wrote = |paths: &[u8]| {
@@ -103,46 +87,25 @@ fn changes(index: &dyn IndexStore, act: &Act) -> Vec<IndexOp> {
     };
     match act {
         Act::Record(of) => {
-            vec![IndexOp::PutPoint {
-                point: Box::new(point(next, PointKind::Manual)),
-                interval: touches(of),
-            }]
+            vec![IndexOp::PutPoint { point: Box::new(point(next, PointKind::Manual)), interval: touches(of) }]
         }
-        Act::Gap => vec![IndexOp::PutPoint {
-            point: Box::new(point(next, PointKind::Gap)),
-            interval: vec![],
-        }],
-        Act::Drop(n) => vec![IndexOp::DropPoint {
-            id: point_id(*n),
-            reason: DropReason::Quota,
-        }],
+        Act::Gap => vec![IndexOp::PutPoint { point: Box::new(point(next, PointKind::Gap)), interval: vec![] }],
+        Act::Drop(n) => vec![IndexOp::DropPoint { id: point_id(*n), reason: DropReason::Quota }],
         Act::Operation(state, paths) => vec![
-            IndexOp::PutOperation {
-                operation: Box::new(operation(next, *state)),
-            },
-            IndexOp::PutWritten {
-                operation: op(next),
-                written: wrote(paths),
-            },
+            IndexOp::PutOperation { operation: Box::new(operation(next, *state)) },
+            IndexOp::PutWritten { operation: op(next), written: wrote(paths) },
         ],
         Act::Finish(n, state) => {
             let mut operation = an_operation(*n).unwrap_or_else(|| operation(999, *state));
             operation.state = *state;
-            vec![IndexOp::UpdateOperation {
-                operation: Box::new(operation),
-            }]
+            vec![IndexOp::UpdateOperation { operation: Box::new(operation) }]
         }
-        Act::Written(n, paths) => vec![IndexOp::PutWritten {
-            operation: op_id(*n),
-            written: wrote(paths),
-        }],
+        Act::Written(n, paths) => vec![IndexOp::PutWritten { operation: op_id(*n), written: wrote(paths) }],
         Act::Open(of, guard) => {
             let mut intent = intent(1, 1);
             intent.operation = op_id(*of);
             intent.guard = point_id(*guard);
-            vec![IndexOp::OpenIntent {
-                intent: Box::new(intent),
-            }]
+            vec![IndexOp::OpenIntent { intent: Box::new(intent) }]
         }
         Act::Advance(n) => {
             let (from, to) = match n {
@@ -150,30 +113,19 @@ fn changes(index: &dyn IndexStore, act: &Act) -> Vec<IndexOp> {
                 1 => (IntentState::Applied, IntentState::Forking),
                 _ => (IntentState::Forking, IntentState::Applying),
             };
-            let operation = index
-                .open_intent()
-                .unwrap()
-                .map_or_else(|| op(999), |intent| intent.operation);
-            vec![IndexOp::AdvanceIntent {
-                operation,
-                from,
-                to,
-            }]
+            let operation = index.open_intent().unwrap().map_or_else(|| op(999), |intent| intent.operation);
+            vec![IndexOp::AdvanceIntent { operation, from, to }]
         }
         Act::Close(n) => {
             let open = index.open_intent().unwrap().map(|intent| intent.operation);
-            vec![IndexOp::CloseIntent {
-                operation: open.unwrap_or_else(|| op_id(*n)),
-            }]
+            vec![IndexOp::CloseIntent { operation: open.unwrap_or_else(|| op_id(*n)) }]
         }
         Act::Name(label, of) => {
             let mut name = name(&format!("n{label}"), 1);
             name.point = point_id(*of);
             vec![IndexOp::PutName { name }]
         }
-        Act::DropName(label) => vec![IndexOp::DropName {
-            label: format!("n{label}"),
-        }],
+        Act::DropName(label) => vec![IndexOp::DropName { label: format!("n{label}") }],
         Act::Mark(n, folded) => {
             let mut mark = mark("s0", u64::from(*n) + 1);
             mark.folded = folded.then_some(checkpoint_core::Timestamp(5));
@@ -182,34 +134,23 @@ fn changes(index: &dyn IndexStore, act: &Act) -> Vec<IndexOp> {
         Act::Session(n, seen) => {
             let mut session = session_row(&format!("s{n}"));
             session.seen = checkpoint_core::Timestamp(*seen);
-            vec![IndexOp::PutSession {
-                session: Box::new(session),
-            }]
+            vec![IndexOp::PutSession { session: Box::new(session) }]
         }
         Act::Held(add, remove) => {
             let list = |of: &[u8]| of.iter().map(|n| place(*n)).collect();
-            vec![IndexOp::Held {
-                add: list(add),
-                remove: list(remove),
-            }]
+            vec![IndexOp::Held { add: list(add), remove: list(remove) }]
         }
         Act::Update(n) => {
             let mut point = a_point(*n).unwrap_or_else(|| point(999, PointKind::Manual));
             point.damaged = Some(format!("seen at {next}"));
-            vec![IndexOp::UpdatePoint {
-                point: Box::new(point),
-            }]
+            vec![IndexOp::UpdatePoint { point: Box::new(point) }]
         }
         Act::Reopen => Vec::new(),
     }
 }
 
 fn runner(cases: u32) -> TestRunner {
-    let config = ProptestConfig {
-        cases,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    };
+    let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
     TestRunner::new(config)
 }
 
@@ -223,18 +164,10 @@ pub(super) fn read_the_same(fresh: &dyn Fn() -> Open, model: &dyn Fn() -> Box<dy
                 handles = [open(), open()];
                 continue;
             }
-            let batch = Batch {
-                follows: None,
-                ops: changes(&*model, act),
-            };
+            let batch = Batch { follows: None, ops: changes(&*model, act) };
             let (expected, found) = (model.apply(&batch), handles[n % 2].apply(&batch));
             prop_assert_eq!(format!("{expected:?}"), format!("{found:?}"), "{:?}", act);
-            prop_assert_eq!(
-                everything(&*model),
-                everything(&*handles[n / 2 % 2]),
-                "{:?}",
-                act
-            );
+            prop_assert_eq!(everything(&*model), everything(&*handles[n / 2 % 2]), "{:?}", act);
         }
         prop_assert_eq!(everything(&*model), everything(&*open()));
         prop_assert_eq!(model.revision().unwrap(), open().revision().unwrap());
@@ -259,12 +192,7 @@ fn seen_from(index: &dyn IndexStore, target: Ord) -> BTreeMap<RelPath, BTreeSet<
     }
     let mut seen: BTreeMap<RelPath, BTreeSet<Member>> = BTreeMap::new();
     let to_come = (index.newest().unwrap().next(), index.waiting().unwrap());
-    for (ord, touches) in index
-        .intervals(target)
-        .unwrap()
-        .into_iter()
-        .chain([to_come])
-    {
+    for (ord, touches) in index.intervals(target).unwrap().into_iter().chain([to_come]) {
         for touch in touches {
             if wrote.get(&touch.path).is_none_or(|at| ord > *at) {
                 seen.entry(touch.path).or_default().extend(touch.by);
@@ -288,21 +216,10 @@ pub(super) fn no_drop_launders(fresh: &dyn Fn() -> Open) {
         let open = fresh();
         let index = open();
         for act in acts {
-            let batch = Batch {
-                follows: None,
-                ops: changes(&*index, &act),
-            };
+            let batch = Batch { follows: None, ops: changes(&*index, &act) };
             let views = |index: &dyn IndexStore| -> BTreeMap<Ord, _> {
-                let records = index
-                    .points(&PointQuery {
-                        restorable: true,
-                        ..PointQuery::default()
-                    })
-                    .unwrap();
-                records
-                    .iter()
-                    .map(|point| (point.ord, seen_from(index, point.ord)))
-                    .collect()
+                let records = index.points(&PointQuery { restorable: true, ..PointQuery::default() }).unwrap();
+                records.iter().map(|point| (point.ord, seen_from(index, point.ord))).collect()
             };
             let before = views(&*index);
             match index.apply(&batch) {

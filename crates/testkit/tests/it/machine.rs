@@ -183,6 +183,7 @@ struct Shadow {
 
 /// Somebody outside any turn changed a path.
 struct ByHand {
+    number: usize,
     path: Vec<u8>,
     /// A manual save has taken responsibility since.
     saved: bool,
@@ -195,12 +196,15 @@ struct Machine {
     world: World,
     points: Vec<Shadow>,
     by_hand: Vec<ByHand>,
+    edits_made: usize,
     /// Scan before the operation, plan of it.
     last: Option<(Scan, Plan, usize)>,
     turn: u32,
     open: bool,
     interrupted: bool,
     outside: Scan,
+    /// What the latest record held: an edit that was taken back before anybody looked never was.
+    recorded: Scan,
 }
 
 impl Machine {
@@ -208,7 +212,7 @@ impl Machine {
         let policy = CapturePolicy { untracked_max_bytes: CAP, ..CapturePolicy::default() };
         let world = World::new(kind, git, policy);
         let outside = scan(&world.base().join("outside"), true);
-        Self { world, points: Vec::new(), by_hand: Vec::new(), last: None, turn: 0, open: false, interrupted: false, outside }
+        Self { world, points: Vec::new(), by_hand: Vec::new(), edits_made: 0, last: None, turn: 0, open: false, interrupted: false, outside, recorded: Scan::new() }
     }
 
     fn edit(&mut self, edit: &Edit) {
@@ -220,8 +224,11 @@ impl Machine {
 
     fn note_edits(&mut self, before: &Scan, after: &Scan) {
         if !self.open && !self.interrupted {
-            for path in differing(before, after) {
-                self.by_hand.push(ByHand { path, saved: false, closed: false, overwritten: false });
+            // Modes of directories on both sides are nobody's change: a restore leaves them.
+            let counts = |path: &Vec<u8>| !matches!((before.get(path), after.get(path)), (Some(Entry::Dir(_)), Some(Entry::Dir(_))));
+            for path in differing(before, after).into_iter().filter(counts) {
+                self.edits_made += 1;
+                self.by_hand.push(ByHand { number: self.edits_made - 1, path, saved: false, closed: false, overwritten: false });
             }
         }
     }
@@ -234,15 +241,24 @@ impl Machine {
         };
         let saved = if kind == PointKind::Manual { self.world.save() } else { self.world.event(session, turn, kind) };
         assert_eq!(text(&differing(&before, &scan(&self.world.root(), true))), Vec::<String>::new(), "a capture changed something");
+        let before_git_less = self.world.scan();
         let manual = kind == PointKind::Manual && !self.open && !self.interrupted;
         if saved.created {
-            self.close_edits(manual);
+            self.close_edits(manual, &before_git_less);
             self.interrupted = false;
+            self.recorded.clone_from(&before_git_less);
         }
-        self.points.push(Shadow { point: saved.point, skipped: saved.skipped, scan: self.world.scan(), edits: self.by_hand.len() });
+        self.points.push(Shadow { point: saved.point, skipped: saved.skipped, scan: self.world.scan(), edits: self.edits_made });
     }
 
-    fn close_edits(&mut self, manual: bool) {
+    fn close_edits(&mut self, manual: bool, now: &Scan) {
+        let recorded = &self.recorded;
+        // What a rule leaves out and no point holds is invisible to a capture: it reads as absent.
+        let seen = |scan: &Scan, path: &Vec<u8>| {
+            let left_out = |entry: &Entry| matches!(entry, Entry::File { bytes, .. } if bytes.len() as u64 >= CAP) || ignorable(path);
+            scan.get(path).filter(|entry| !left_out(entry)).cloned()
+        };
+        self.by_hand.retain(|edit| edit.closed || seen(recorded, &edit.path) != seen(now, &edit.path));
         for edit in self.by_hand.iter_mut().filter(|edit| !edit.closed) {
             edit.closed = true;
             edit.saved = manual;
@@ -308,17 +324,18 @@ impl Machine {
         self.holds_target(shadow, before, &after, done, exact);
         if ask {
             let local = shadow.point.session.is_local();
-            for edit in self.by_hand.iter().skip(shadow.edits).filter(|e| !e.overwritten && !(local && e.saved)) {
-                assert!(!touched.contains(&edit.path), "{:?} was changed by hand and overwritten unasked", text(std::slice::from_ref(&edit.path)));
+            for edit in self.by_hand.iter().filter(|e| e.number >= shadow.edits && !e.overwritten && !(local && e.saved)) {
+                assert!(!touched.contains(&edit.path), "{:?} was changed by hand and overwritten unasked: {:?} -> {:?}\n{:#?}", text(std::slice::from_ref(&edit.path)), before.get(&edit.path), after.get(&edit.path), done.plan);
             }
         }
-        self.after_operation(&touched);
-        self.last = Some((before.clone(), done.plan.clone(), self.by_hand.len()));
+        self.after_operation(before, &touched);
+        self.last = Some((before.clone(), done.plan.clone(), self.edits_made));
     }
 
     /// An operation's guard closes the interval, and what it wrote is no longer the hand's.
-    fn after_operation(&mut self, touched: &[Vec<u8>]) {
-        self.close_edits(false);
+    fn after_operation(&mut self, before: &Scan, touched: &[Vec<u8>]) {
+        self.close_edits(false, before);
+        self.recorded = self.world.scan();
         self.interrupted = false;
         for edit in &mut self.by_hand {
             edit.overwritten |= touched.contains(&edit.path);
@@ -366,7 +383,7 @@ impl Machine {
                 assert!(touched.iter().all(|path| planned.contains(path.as_slice())), "touched {:?}", text(&touched));
                 if let Some((original, plan, edits)) = self.last.take() {
                     if ask {
-                        for edit in self.by_hand.iter().skip(edits).filter(|e| !e.overwritten) {
+                        for edit in self.by_hand.iter().filter(|e| e.number >= edits && !e.overwritten) {
                             assert!(!touched.contains(&edit.path), "{:?} was changed by hand and undone", text(std::slice::from_ref(&edit.path)));
                         }
                     }
@@ -377,7 +394,7 @@ impl Machine {
                         }
                     }
                 }
-                self.after_operation(&touched);
+                self.after_operation(&before, &touched);
                 self.last = None;
             }
             Err(error) => self.refused(&before, &error),
@@ -392,7 +409,7 @@ impl Machine {
         match result {
             Ok(_) => {
                 let touched = differing(&before, &self.world.scan());
-                self.after_operation(&touched);
+                self.after_operation(&before, &touched);
                 self.last = None;
             }
             Err(error) => self.refused(&before, &error),
@@ -436,7 +453,7 @@ impl Machine {
                         assert!(same, "{:?} after a finished crash", text(&[path.to_vec()]));
                     }
                 }
-                self.after_operation(&differing(&before, &after));
+                self.after_operation(&before, &differing(&before, &after));
                 self.last = None;
             }
         }
