@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
-use checkpoint_core::{Consistency, EngineError, Point, PointKind, PointQuery, SaveRequest, SessionKey, Skipped, Step, Turn};
+use checkpoint_core::{
+    Consistency, EngineError, Point, PointKind, PointQuery, SaveRequest, SessionKey, Skipped, Step, Turn,
+};
 use index_store::Standing;
 
 use crate::approve::Consent;
@@ -11,6 +13,7 @@ use crate::compose::{self, Opened};
 use crate::config::Settings;
 use crate::error::CliError;
 use crate::run::Run;
+use crate::text::put;
 use crate::{exit, text, wire};
 
 pub(crate) fn save(run: &Run, args: &SaveArgs) -> Result<u8, CliError> {
@@ -31,7 +34,10 @@ pub(crate) fn save(run: &Run, args: &SaveArgs) -> Result<u8, CliError> {
     if registered {
         run.out.remark(&format!("{} is a workspace of rwd from now on", located.root().display()));
     } else if located.standing == Standing::NewIncarnation {
-        run.out.remark(&format!("{} was replaced since the last point; older points need --adopt", located.root().display()));
+        run.out.remark(&format!(
+            "{} was replaced since the last point; older points need --adopt",
+            located.root().display()
+        ));
     }
     let settings = Settings::load(&run.world, Some(located.root()), run.global.force)?;
     let opened = compose::open(run, located, settings, super::asker(run, Consent::Nobody))?;
@@ -117,7 +123,8 @@ fn interrupt(opened: &Opened, key: &SessionKey) -> Result<Taken, CliError> {
 
 /// Retention and the index's own housekeeping. A failure here takes nothing back from the answer.
 fn after(opened: &Opened) {
-    let pruned = opened.snapshots.usage().map_err(CliError::from).and_then(|usage| Ok(opened.engine.prune(usage.own_bytes)?));
+    let pruned =
+        opened.snapshots.usage().map_err(CliError::from).and_then(|usage| Ok(opened.engine.prune(usage.own_bytes)?));
     if let Err(error) = pruned {
         tracing::warn!(%error, "retention did not run");
     }
@@ -130,15 +137,19 @@ fn human(answer: &wire::Saved, point: &Point) -> String {
     let mut out = String::new();
     let id = text::short(&answer.id);
     if answer.created {
-        out.push_str(&format!("{} changed, {}", text::count(answer.changed, "path"), text::count(point.files, "file")));
+        put!(out, "{} changed, {}", text::count(answer.changed, "path"), text::count(point.files, "file"));
         if answer.new_bytes > 0 {
-            out.push_str(&format!(", {} new", text::size(answer.new_bytes)));
+            put!(out, ", {} new", text::size(answer.new_bytes));
         }
         out.push('\n');
     } else {
         out.push_str("nothing changed: an existing point holds this state\n");
     }
-    text::reasons(&mut out, &format!("{} left out:", text::count(answer.skipped.len() as u64, "path")), &answer.skipped);
-    out.push_str(&format!("point {id}\n"));
+    text::reasons(
+        &mut out,
+        &format!("{} left out:", text::count(answer.skipped.len() as u64, "path")),
+        &answer.skipped,
+    );
+    put!(out, "point {id}\n");
     out
 }

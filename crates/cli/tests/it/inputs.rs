@@ -28,7 +28,10 @@ fn a_data_directory_inside_the_workspace_is_left_out() {
     let data = sandbox.work().join("data");
     let data = data.to_str().unwrap();
     let saved = sandbox.json(0, &["--data-dir", data, "save", "--force"]);
-    assert!(saved["skipped"].as_array().unwrap().iter().any(|s| s["path"] == "data" && s["reason"] == "reserved"), "{saved}");
+    assert!(
+        saved["skipped"].as_array().unwrap().iter().any(|s| s["path"] == "data" && s["reason"] == "reserved"),
+        "{saved}"
+    );
     sandbox.write("a", "two\n");
     sandbox.json(0, &["--data-dir", data, "save", "--force"]);
     sandbox.json(0, &["--data-dir", data, "to", "latest~1", "--exact", "--yes"]);
@@ -137,8 +140,8 @@ fn names_and_drops() {
     let second = sandbox.json(0, &["save"])["id"].as_str().unwrap().to_owned();
     sandbox.json(0, &["name", &second, "second"]);
     let named = sandbox.json(0, &["log", "--named"]);
-    let names: Vec<_> = named["points"].as_array().unwrap().iter().map(|p| p["names"][0].as_str().unwrap()).collect();
-    assert_eq!(names, ["first", "second"]);
+    let labels: Vec<_> = named["points"].as_array().unwrap().iter().map(|p| p["names"][0].as_str().unwrap()).collect();
+    assert_eq!(labels, ["first", "second"]);
     sandbox.json(0, &["to", "first", "--yes"]);
     assert_eq!(sandbox.read("a"), "one\n");
     sandbox.ok(&["undo", "--yes"]);
