@@ -1,6 +1,6 @@
 //! One capture from start to answer: sources, walk, durable objects, cache.
 
-use std::time::Instant;
+use std::{path::PathBuf, time::Instant};
 
 use checkpoint_core::{CaptureRequest, Captured, RelPath, Snapshot, SnapshotError};
 use rustix::fs::{Mode, OFlags};
@@ -28,7 +28,8 @@ pub(crate) fn capture(this: &GitSnapshots, request: &CaptureRequest<'_>) -> Resu
     let mut warnings = Vec::new();
     let repo = UserRepo::discover(&this.root);
     let reserved = reserved(this);
-    let sources = Sources::gather(policy, repo.as_ref(), &this.options.config, &settings(request, &reserved), &mut warnings);
+    let sources =
+        Sources::gather(policy, repo.as_ref(), &this.options.config, &settings(request, &reserved), &mut warnings);
     let young = start.saturating_sub(WINDOW);
     let tracked = Tracked::new(repo.as_ref(), young);
     let cover = Cover::new(request, store);
@@ -88,7 +89,10 @@ pub(crate) fn capture(this: &GitSnapshots, request: &CaptureRequest<'_>) -> Resu
     Ok(Captured {
         snapshot,
         skipped: found.skipped,
-        live: live.into_iter().filter_map(|path| if path.is_empty() { Some(None) } else { RelPath::new(path).ok().map(Some) }).collect(),
+        live: live
+            .into_iter()
+            .filter_map(|path| if path.is_empty() { Some(None) } else { RelPath::new(path).ok().map(Some) })
+            .collect(),
         files: found.files,
         new_bytes,
         head: repo.as_ref().map(UserRepo::head),
@@ -102,7 +106,7 @@ fn reserved(this: &GitSnapshots) -> Reserved {
     use std::os::unix::{ffi::OsStrExt, fs::MetadataExt};
     let mut reserved = Reserved { paths: vec![b".dsh/memory".to_vec()], ids: Vec::new() };
     reserved.paths.extend(this.options.leave_out.iter().map(|path| path.as_bytes().to_vec()));
-    let data = this.options.data_dir.iter().map(|dir| dir.as_path());
+    let data = this.options.data_dir.iter().map(PathBuf::as_path);
     for dir in data.chain([this.store.dir()]) {
         let Ok(real) = dir.canonicalize() else { continue };
         if let Ok(below) = real.strip_prefix(&this.root)
@@ -134,8 +138,8 @@ fn settings(request: &CaptureRequest<'_>, reserved: &Reserved) -> Vec<u8> {
 fn room(this: &GitSnapshots, request: &CaptureRequest<'_>) -> Result<u64, SnapshotError> {
     let own = read::usage(&this.store)?.own_bytes;
     let dir = this.store.pack_dir();
-    let disk = rustix::fs::statvfs(dir)
-        .map_err(|errno| SnapshotError::Io { path: dir.to_owned(), source: errno.into() })?;
+    let disk =
+        rustix::fs::statvfs(dir).map_err(|errno| SnapshotError::Io { path: dir.to_owned(), source: errno.into() })?;
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
     let policy = request.policy;
     Ok(policy.store_max_bytes.saturating_sub(own).min(free.saturating_sub(policy.free_space_floor)))

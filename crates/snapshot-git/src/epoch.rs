@@ -1,12 +1,10 @@
 //! The store's epoch: a number that moves whenever objects are removed (design § 4, model F19).
 
-use std::{
-    fmt,
-    fs::{File, OpenOptions},
-    io::{self, Write},
-    os::unix::fs::OpenOptionsExt,
-    path::PathBuf,
-};
+use std::{fmt, io, path::PathBuf};
+
+use durable_fs::{Access, Durability, replace};
+
+use crate::walk::now;
 
 /// Tells holders of cached ids whether objects may have gone since.
 pub trait Epoch: fmt::Debug + Send + Sync {
@@ -47,24 +45,20 @@ impl Epoch for EpochFile {
     }
 
     fn bump(&self) -> io::Result<()> {
-        // A damaged number is replaced by one that no cache can carry: the next after the largest by time.
+        // A damaged number cannot be moved on: any other would do, but an equal one must never come again.
         let next = match self.current() {
             Ok(now) => now.wrapping_add(1),
-            Err(error) if error.kind() == io::ErrorKind::Other => {
-                let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-                u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
-            }
+            Err(error) if error.kind() == io::ErrorKind::Other => fresh(),
             Err(error) => return Err(error),
         };
-        let mut name = self.path.clone().into_os_string();
-        name.push(".new");
-        let fresh = PathBuf::from(name);
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
-        writeln!(file, "{next}")?;
-        file.sync_all()?;
-        std::fs::rename(&fresh, &self.path)?;
-        File::open(self.path.parent().unwrap_or(&self.path))?.sync_all()
+        replace(&self.path, format!("{next}\n").as_bytes(), Access::Private, Durability::Synced)
+            .map_err(io::Error::other)
     }
+}
+
+/// A number far above any that counting reaches.
+fn fresh() -> u64 {
+    u64::try_from(now()).unwrap_or(0) | 1 << 63
 }
 
 #[cfg(test)]

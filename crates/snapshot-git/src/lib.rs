@@ -32,6 +32,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make the worlds they need"))]
+
 mod cache;
 mod capture;
 mod epoch;
@@ -50,8 +52,8 @@ use std::{
 };
 
 use checkpoint_core::{
-    BlobStore, CaptureRequest, Captured, Change, GcReport, LiveObjects, ObjectId, PathState, Progress, RelPath, Skipped,
-    Snapshot, SnapshotBackend, SnapshotError, Usage, VerifyLevel,
+    BlobStore, CaptureRequest, Captured, Change, GcReport, LiveObjects, ObjectId, PathState, Progress, RelPath,
+    Skipped, Snapshot, SnapshotBackend, SnapshotError, Usage, VerifyLevel,
 };
 
 pub use epoch::{Epoch, EpochFile};
@@ -101,6 +103,25 @@ impl GitSnapshots {
     pub fn open(root: &Path, store_dir: &Path, cache: &Path, options: Options) -> Result<Self, SnapshotError> {
         let root = root.canonicalize().map_err(|source| SnapshotError::Io { path: root.to_owned(), source })?;
         Ok(Self { root, store: Store::open(store_dir)?, cache: cache.to_owned(), options })
+    }
+
+    /// How many packs the store has: above 50 a collection is due, outside of any hook (design § 4).
+    ///
+    /// # Errors
+    /// When the store cannot be listed.
+    pub fn pack_count(&self) -> Result<usize, SnapshotError> {
+        self.store.pack_count()
+    }
+
+    /// Syncs of files and directories that this handle has made in the store.
+    #[must_use]
+    pub fn syncs(&self) -> u64 {
+        self.store.syncs()
+    }
+
+    /// Forgets the trees of dry captures, which are kept in memory until then.
+    pub fn forget_dry_captures(&self) {
+        self.store.clear_overlay();
     }
 
     /// The workspace's root, without links.
@@ -173,7 +194,10 @@ impl SnapshotBackend for GitSnapshots {
 
     fn gc(&self, live: &LiveObjects, dry_run: bool, progress: &dyn Progress) -> Result<GcReport, SnapshotError> {
         let bump = || {
-            let failed = |source: std::io::Error| SnapshotError::Other { what: "moving the store's epoch on", source: source.into() };
+            let failed = |source: std::io::Error| SnapshotError::Other {
+                what: "moving the store's epoch on",
+                source: source.into(),
+            };
             self.options.epoch.bump().map_err(failed)
         };
         read::gc(&self.store, live, dry_run, progress, &bump)

@@ -41,17 +41,17 @@ impl UserConfig {
         let var = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let home = var("HOME");
         let xdg = var("XDG_CONFIG_HOME").or_else(|| home.as_ref().map(|h| h.join(".config")));
-        let no_system = env::var("GIT_CONFIG_NOSYSTEM").is_ok_and(|v| !matches!(v.as_str(), "" | "0" | "false" | "no" | "off"));
+        let no_system =
+            env::var("GIT_CONFIG_NOSYSTEM").is_ok_and(|v| !matches!(v.as_str(), "" | "0" | "false" | "no" | "off"));
         let mut files = Vec::new();
         if !no_system {
             files.push(var("GIT_CONFIG_SYSTEM").unwrap_or_else(|| "/etc/gitconfig".into()));
         }
-        match env::var_os("GIT_CONFIG_GLOBAL") {
-            Some(file) => files.extend(Some(PathBuf::from(file)).filter(|f| !f.as_os_str().is_empty())),
-            None => {
-                files.extend(xdg.as_ref().map(|x| x.join("git/config")));
-                files.extend(home.as_ref().map(|h| h.join(".gitconfig")));
-            }
+        if let Some(file) = env::var_os("GIT_CONFIG_GLOBAL") {
+            files.extend(Some(PathBuf::from(file)).filter(|f| !f.as_os_str().is_empty()));
+        } else {
+            files.extend(xdg.as_ref().map(|x| x.join("git/config")));
+            files.extend(home.as_ref().map(|h| h.join(".gitconfig")));
         }
         Self { files, default_excludes: xdg.map(|x| x.join("git/ignore")), home }
     }
@@ -72,7 +72,9 @@ impl UserConfig {
             };
             match value.interpolate(context) {
                 Ok(path) => return Some(repo.map_or_else(|| path.clone(), |r| r.top.join(&path))),
-                Err(error) => warnings.push(format!("core.excludesFile in {} does not count: {error:#}", file.display())),
+                Err(error) => {
+                    warnings.push(format!("core.excludesFile in {} does not count: {error:#}", file.display()));
+                }
             }
         }
         self.default_excludes.clone()
@@ -82,7 +84,9 @@ impl UserConfig {
     fn read(&self, file: &Path, repo: Option<&UserRepo>, warnings: &mut Vec<String>) -> Option<Config> {
         let mut bytes = match std::fs::read(file) {
             Ok(bytes) => bytes,
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return None,
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return None;
+            }
             Err(error) => {
                 warnings.push(format!("cannot read {}: {error}; its settings do not count", file.display()));
                 return None;
@@ -112,8 +116,12 @@ impl UserConfig {
         let options = init::Options { includes, lossy: true, ignore_io_errors: true };
         Config::from_bytes_owned(&mut bytes, meta.clone(), options)
             // What a condition or an include makes unreadable must not hide the file's own settings.
-            .or_else(|_| Config::from_bytes_no_includes(&plain, meta, init::Options { lossy: true, ..Default::default() }))
-            .inspect_err(|error| warnings.push(format!("cannot read {}: {error:#}; its settings do not count", file.display())))
+            .or_else(|_| {
+                Config::from_bytes_no_includes(&plain, meta, init::Options { lossy: true, ..Default::default() })
+            })
+            .inspect_err(|error| {
+                warnings.push(format!("cannot read {}: {error:#}; its settings do not count", file.display()));
+            })
             .ok()
     }
 }
@@ -196,7 +204,8 @@ impl UserRepo {
         // A truncated index is refused by length before anything interprets it.
         match std::fs::symlink_metadata(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            other => drop(other?),
+            Err(error) => return Err(error.into()),
+            Ok(_) => {}
         }
         let index = gix::index::File::at(path, self.object_hash(), false, gix::index::decode::Options::default());
         Ok(Some(index.map_err(|error| format!("{error:#}"))?))

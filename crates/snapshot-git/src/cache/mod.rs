@@ -61,7 +61,8 @@ pub(crate) fn frame(out: &mut Vec<u8>, body: &[u8]) {
 impl Cache {
     /// Reads the cache. Never fails: what cannot be read, or belongs to another epoch, is empty.
     pub(crate) fn load(path: &Path, epoch: u64) -> Self {
-        let mut cache = Self { path: path.to_owned(), epoch, data: Vec::new(), index: HashMap::new(), rewrite: true, off: false };
+        let mut cache =
+            Self { path: path.to_owned(), epoch, data: Vec::new(), index: HashMap::new(), rewrite: true, off: false };
         let Ok(data) = std::fs::read(path) else { return cache };
         if data.get(..HEADER) != Some(&header(epoch)[..]) {
             return cache;
@@ -115,8 +116,13 @@ impl Cache {
     }
 
     fn try_save(&self, records: &[u8], seen: &[&[u8]]) -> std::io::Result<()> {
-        let mut file =
-            OpenOptions::new().read(true).append(true).create(true).mode(0o600).custom_flags(NOFOLLOW).open(&self.path)?;
+        let mut file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .custom_flags(NOFOLLOW)
+            .open(&self.path)?;
         if file.try_lock().is_err() {
             return Ok(());
         }

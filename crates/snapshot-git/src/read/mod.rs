@@ -7,7 +7,6 @@ mod node;
 mod usage;
 mod verify;
 
-#[allow(unused_imports, reason = "for the backend")]
 pub(crate) use self::{
     diff::diff,
     gc::gc,
@@ -15,7 +14,6 @@ pub(crate) use self::{
     usage::usage,
     verify::verify,
 };
-#[allow(unused_imports, reason = "for the backend")]
 pub(crate) use node::root_meta;
 
 #[cfg(test)]

@@ -143,7 +143,11 @@ pub(crate) fn tree_entries(store: &Store, id: &ObjectId) -> Result<Vec<TreeEntry
     gix::objs::TreeRefIter::from_bytes(&body, gix::hash::Kind::Sha1)
         .map(|entry| {
             let entry = entry.map_err(|e| SnapshotError::Damaged { id: *id, source: e.to_string().into() })?;
-            Ok(TreeEntry { mode: entry.mode.value(), name: entry.filename.to_vec(), id: to_core(&entry.oid.to_owned()) })
+            Ok(TreeEntry {
+                mode: entry.mode.value(),
+                name: entry.filename.to_vec(),
+                id: to_core(&entry.oid.to_owned()),
+            })
         })
         .collect()
 }

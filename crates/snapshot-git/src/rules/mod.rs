@@ -73,25 +73,27 @@ impl Patterns {
 pub(crate) struct RuleFile {
     /// Id of its content as a blob.
     pub(crate) id: ObjectId,
+    /// Its path from the root, where it lies below.
+    pub(crate) path: Vec<u8>,
     patterns: OnceLock<Patterns>,
 }
 
 impl RuleFile {
     /// A file whose content is at hand.
     pub(crate) fn read(id: ObjectId, content: &[u8]) -> Arc<Self> {
-        Arc::new(Self { id, patterns: OnceLock::from(Patterns::parse(content)) })
+        Arc::new(Self { id, path: Vec::new(), patterns: OnceLock::from(Patterns::parse(content)) })
     }
 
     /// A file whose content is a blob of the store.
-    pub(crate) fn stored(id: ObjectId) -> Arc<Self> {
-        Arc::new(Self { id, patterns: OnceLock::new() })
+    pub(crate) fn stored(id: ObjectId, path: Vec<u8>) -> Arc<Self> {
+        Arc::new(Self { id, path, patterns: OnceLock::new() })
     }
 }
 
 /// Reads the content of rule files that have not been read yet.
 pub(crate) trait Blobs {
     /// The content; an empty one when it cannot be had, after the failure has been noted.
-    fn rule_file(&self, id: &ObjectId) -> Vec<u8>;
+    fn rule_file(&self, file: &RuleFile) -> Vec<u8>;
 }
 
 /// The rule files of one directory, on top of those above it.
@@ -113,7 +115,12 @@ impl Level {
     }
 
     /// The level of a directory below; the same one when the directory has no rule file.
-    pub(crate) fn enter(self: &Arc<Self>, base: usize, git: Option<Arc<RuleFile>>, rwd: Option<Arc<RuleFile>>) -> Arc<Self> {
+    pub(crate) fn enter(
+        self: &Arc<Self>,
+        base: usize,
+        git: Option<Arc<RuleFile>>,
+        rwd: Option<Arc<RuleFile>>,
+    ) -> Arc<Self> {
         if git.is_none() && rwd.is_none() {
             return self.clone();
         }
@@ -122,11 +129,18 @@ impl Level {
         Arc::new(Self { above: Some(self.clone()), base, git, rwd, digest })
     }
 
-    fn decide(&self, pick: impl Fn(&Self) -> Option<&Arc<RuleFile>>, path: &[u8], is_dir: bool, case: Case, blobs: &dyn Blobs) -> Option<bool> {
+    fn decide(
+        &self,
+        pick: impl Fn(&Self) -> Option<&Arc<RuleFile>>,
+        path: &[u8],
+        is_dir: bool,
+        case: Case,
+        blobs: &dyn Blobs,
+    ) -> Option<bool> {
         let mut level = Some(self);
         while let Some(here) = level {
             if let Some(file) = pick(here) {
-                let patterns = file.patterns.get_or_init(|| Patterns::parse(&blobs.rule_file(&file.id)));
+                let patterns = file.patterns.get_or_init(|| Patterns::parse(&blobs.rule_file(file)));
                 let verdict = path.get(here.base..).and_then(|rest| patterns.decide(rest, is_dir, case));
                 if verdict.is_some() {
                     return verdict;
@@ -184,7 +198,7 @@ mod tests {
 
     struct NoBlobs;
     impl Blobs for NoBlobs {
-        fn rule_file(&self, _: &ObjectId) -> Vec<u8> {
+        fn rule_file(&self, _: &RuleFile) -> Vec<u8> {
             panic!("everything is at hand")
         }
     }
@@ -200,15 +214,15 @@ mod tests {
         }
     }
 
-    fn file(text: &str) -> Option<Arc<RuleFile>> {
-        Some(RuleFile::read(ObjectId::from_bytes([1; 20]), text.as_bytes()))
+    fn file(text: &str) -> Arc<RuleFile> {
+        RuleFile::read(ObjectId::from_bytes([1; 20]), text.as_bytes())
     }
 
     #[test]
     fn the_stronger_source_decides() {
         let rules = rules(&["*.tmp"], &["keep.tmp"], "*.glob\n");
-        let top = Level::bottom([0; 16]).enter(0, file("*.o\n/pkg/only\nx/\n"), None);
-        let sub = top.enter(4, file("!a.o\n!b.glob\n!c.tmp\n*.y\n"), file("!w.tmp\nsecret\n!v.y\n"));
+        let top = Level::bottom([0; 16]).enter(0, Some(file("*.o\n/pkg/only\nx/\n")), None);
+        let sub = top.enter(4, Some(file("!a.o\n!b.glob\n!c.tmp\n*.y\n")), Some(file("!w.tmp\nsecret\n!v.y\n")));
         let ignored = |path: &str, is_dir| rules.ignored(&sub, path.as_bytes(), is_dir, &NoBlobs);
         assert!(ignored("pkg/z.o", false));
         assert!(!ignored("pkg/a.o", false), "a deeper .gitignore re-includes");
@@ -227,10 +241,10 @@ mod tests {
     #[test]
     fn digests_tell_rules_apart() {
         let bottom = Level::bottom([0; 16]);
-        let a = bottom.enter(0, file("a"), None);
+        let a = bottom.enter(0, Some(file("a")), None);
         assert_ne!(a.digest, bottom.digest);
-        assert_ne!(a.digest, bottom.enter(0, None, file("a")).digest);
-        assert_ne!(a.digest, bottom.enter(1, file("a"), None).digest);
+        assert_ne!(a.digest, bottom.enter(0, None, Some(file("a"))).digest);
+        assert_ne!(a.digest, bottom.enter(1, Some(file("a")), None).digest);
         assert_eq!(a.digest, a.enter(9, None, None).digest);
         assert_ne!(digest([&b"ab"[..], b"c"]), digest([&b"a"[..], b"bc"]));
     }

@@ -13,6 +13,7 @@
 //! | `file:PATH` | a rule file that the tree does not hold; PATH from the repository's top |
 
 use std::{
+    cell::RefCell,
     collections::{BTreeMap, HashMap},
     path::Path,
     sync::Arc,
@@ -21,8 +22,11 @@ use std::{
 use checkpoint_core::{CapturePolicy, Nested, ObjectId, RelPath, Snapshot, SnapshotError};
 use gix::{glob::pattern::Case, objs::Kind};
 
-use super::{Blobs, Digest, GITIGNORE, Globs, Level, MAX_RULE_FILE, Patterns, RWDIGNORE, RuleFile, Rules, cover, digest};
+use super::{
+    Blobs, Digest, GITIGNORE, Globs, Level, MAX_RULE_FILE, Patterns, RWDIGNORE, RuleFile, Rules, cover, digest,
+};
 use crate::{
+    read::root_meta,
     store::{Store, object_id, to_core, to_gix},
     user_repo::{UserConfig, UserRepo},
 };
@@ -165,11 +169,18 @@ fn kept_file(stored: &BTreeMap<Vec<u8>, Vec<u8>>, dir: &[u8], name: &[u8]) -> Op
     Some(RuleFile::read(to_core(&object_id(Kind::Blob, content).ok()?), content))
 }
 
-struct FromStore<'s>(&'s Store);
+/// Reads from the store alone, and remembers the first failure: rules that cannot be read are no evidence.
+struct FromStore<'s> {
+    store: &'s Store,
+    failure: RefCell<Option<SnapshotError>>,
+}
 
 impl Blobs for FromStore<'_> {
-    fn rule_file(&self, id: &ObjectId) -> Vec<u8> {
-        self.0.read(&to_gix(id), Kind::Blob).unwrap_or_default()
+    fn rule_file(&self, file: &RuleFile) -> Vec<u8> {
+        self.store.read(&to_gix(&file.id), Kind::Blob).unwrap_or_else(|error| {
+            self.failure.borrow_mut().get_or_insert(error);
+            Vec::new()
+        })
     }
 }
 
@@ -178,7 +189,7 @@ impl Blobs for FromStore<'_> {
 /// What a path would be is not known where the snapshot does not hold it: it counts as ignored when it would be as
 /// a file or as a directory. Reserved paths count as ignored, because they were never captured.
 pub(crate) fn ignored_at(store: &Store, snapshot: &Snapshot, paths: &[RelPath]) -> Result<Vec<bool>, SnapshotError> {
-    let root = cover::dir_meta(store, &snapshot.meta)?;
+    let root = root_meta(store, snapshot)?;
     let (rules, level) = build(&root.rules, [0; 16]);
     let mut known = Known { store, rules: &rules, stored: &root.rules, dirs: HashMap::new() };
     known.dirs.insert(Vec::new(), Arc::new(known.directory(&level, &[], Some(snapshot.tree), false, false)?));
@@ -215,7 +226,8 @@ impl Known<'_> {
             full.push(b'/');
         }
         let file = |name: &[u8]| {
-            let held = entries.iter().find(|e| e.name == name && e.is_file()).map(|e| RuleFile::stored(e.id));
+            let held =
+                entries.iter().find(|e| e.name == name && e.is_file()).map(|e| RuleFile::stored(e.id, Vec::new()));
             held.or_else(|| kept_file(self.stored, &full, name))
         };
         let level = above.enter(full.len(), file(GITIGNORE), file(RWDIGNORE));
@@ -228,7 +240,7 @@ impl Known<'_> {
         if is_reserved_everywhere(bytes) {
             return Ok(true);
         }
-        let blobs = FromStore(self.store);
+        let blobs = FromStore { store: self.store, failure: RefCell::default() };
         let mut dir = self.dirs[&Vec::new()].clone();
         for (at, _) in bytes.iter().enumerate().filter(|(_, b)| **b == b'/') {
             let here = &bytes[..at];
@@ -242,11 +254,10 @@ impl Known<'_> {
             }
             dir = self.dirs[here].clone();
         }
-        if dir.included || self.rules.included(bytes) {
-            return Ok(false);
-        }
         let full = [&self.rules.above[..], bytes].concat();
-        Ok(dir.ignored || [false, true].iter().any(|&is_dir| self.rules.ignored(&dir.level, &full, is_dir, &blobs)))
+        let by_rule = |is_dir| self.rules.ignored(&dir.level, &full, is_dir, &blobs);
+        let ignored = !dir.included && !self.rules.included(bytes) && (dir.ignored || by_rule(false) || by_rule(true));
+        blobs.failure.into_inner().map_or(Ok(ignored), Err)
     }
 }
 

@@ -104,7 +104,7 @@ impl<'a> Walk<'a> {
             Errno::NOTDIR | Errno::LOOP => Outcome::Swapped,
             // Taken for unreadable, half the workspace would be missing from the point.
             Errno::MFILE | Errno::NFILE | Errno::NOMEM => {
-                self.fail(self.io(&node.path, errno));
+                self.fail(Self::io(&node.path, errno));
                 Outcome::Gone
             }
             _ => Outcome::Skipped(SkipReason::Unreadable),
@@ -215,7 +215,7 @@ impl<'a> Walk<'a> {
                         return false;
                     }
                     looked[at] = Some((entry.name, facts));
-                    files[at] = Some(RuleFile::stored(id));
+                    files[at] = Some(RuleFile::stored(id, node.join(entry.name.to_bytes())));
                 }
                 What::Skipped(..) => return false,
                 _ => {}
@@ -275,7 +275,10 @@ impl<'a> Walk<'a> {
                 let kind = if matches!(entry.what, What::File(..)) { FileType::RegularFile } else { FileType::Symlink };
                 // Directories are only walked by record on local file systems, where every field of a stamp counts.
                 let same = seen.map_or_else(|| stat_at(fd, entry.name), Ok).is_ok_and(|facts| {
-                    facts.stamp == stamp && facts.kind == kind && facts.mode == entry.mode && facts.dev == record.head.dev
+                    facts.stamp == stamp
+                        && facts.kind == kind
+                        && facts.mode == entry.mode
+                        && facts.dev == record.head.dev
                 });
                 if same {
                     self.tick(hand);
@@ -295,6 +298,19 @@ impl<'a> Walk<'a> {
                 if !still || want.any {
                     self.by_name(hand, here, entry.name, true, Some(*record), Some(entry));
                 }
+            }
+            // The rules are the same, so no rule leaves it out.
+            What::Dir(..) if entry.flags & flag::WANTED_RULE == 0 => {
+                let path = node.join(name);
+                let included = node.included || self.s.sources.rules.included(&path);
+                let how = Child { included, recorded: Some(entry), ..Child::default() };
+                self.act(hand, here, entry.name, true, Verdict::Dir(how), Some(entry));
+            }
+            // The rules are the same, so they leave it out; but somebody may want it now.
+            What::Skipped(why @ (SkipReason::IgnoredRoot | SkipReason::NestedRepo), is_dir) => {
+                let path = node.join(name);
+                let verdict = self.judge_left_out(here, &path, name, is_dir, why, Some((*record, entry)));
+                self.act(hand, here, entry.name, is_dir, verdict, Some(entry));
             }
             // Everything else depends on more than its stamps.
             What::Dir(..) | What::Skipped(_, true) => {
@@ -361,7 +377,7 @@ impl<'a> Walk<'a> {
                 state.entries.iter().any(|e| &*e.name == name && matches!(e.what, What::Skipped(..)))
             };
             if left_out {
-                let content = content.unwrap_or_else(|| crate::rules::Blobs::rule_file(self, &file.id));
+                let content = content.unwrap_or_else(|| crate::rules::Blobs::rule_file(self, &file));
                 lock(&self.loose_rules).insert(node.join(name), (file.id, content));
                 node.state().flags |= dir_flag::LOOSE_RULES;
             }
@@ -410,7 +426,7 @@ impl<'a> Walk<'a> {
                 let hint = record.zip(old);
                 match self.judge_name(here, bytes, false, hint) {
                     Verdict::Leaf(flags) => chunk.push(LeafJob { name: name.to_owned(), flags, recorded: old }),
-                    Verdict::Skip(why, flags) => self.note_skip(hand, node, bytes, why, false, flags, None),
+                    Verdict::Skip(why, flags) => Self::note_skip(hand, node, bytes, why, false, flags, None),
                     Verdict::Dir(_) => {}
                 }
                 if chunk.len() == CHUNK {
@@ -435,21 +451,31 @@ impl<'a> Walk<'a> {
         record: Option<Record<'a>>,
         recorded: Option<EntryRef<'a>>,
     ) {
+        let verdict = self.judge_name(here, name.to_bytes(), is_dir, record.zip(recorded));
+        self.act(hand, here, name, is_dir, verdict, recorded);
+    }
+
+    fn act(
+        &self,
+        hand: &mut Hand<'a>,
+        here: &Here<'_, 'a>,
+        name: &CStr,
+        is_dir: bool,
+        verdict: Verdict<'a>,
+        recorded: Option<EntryRef<'a>>,
+    ) {
         let node = here.node;
-        let bytes = name.to_bytes();
-        match self.judge_name(here, bytes, is_dir, record.zip(recorded)) {
-            Verdict::Skip(why, flags) => self.note_skip(hand, node, bytes, why, is_dir, flags, recorded),
+        match verdict {
+            Verdict::Skip(why, flags) => Self::note_skip(hand, node, name.to_bytes(), why, is_dir, flags, recorded),
             Verdict::Leaf(flags) => self.leaf_entry(hand, node, here.fd, name, flags, recorded),
             Verdict::Dir(how) => {
-                let child = node.child(name.to_owned(), node.join(bytes), here.level.clone(), how);
+                let child = node.child(name.to_owned(), node.join(name.to_bytes()), here.level.clone(), how);
                 self.push(hand, node, Job::Dir(child));
             }
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one call's worth of an entry")]
     fn note_skip(
-        &self,
         hand: &mut Hand<'a>,
         node: &Node<'a>,
         name: &[u8],
@@ -458,7 +484,7 @@ impl<'a> Walk<'a> {
         flags: u8,
         recorded: Option<EntryRef<'a>>,
     ) {
-        self.note(hand, node, Entry { name: name.into(), what: What::Skipped(why, is_dir), mode: 0, flags }, recorded);
+        Self::note(hand, node, Entry { name: name.into(), what: What::Skipped(why, is_dir), mode: 0, flags }, recorded);
     }
 
     fn judge_name(&self, here: &Here<'_, 'a>, name: &[u8], is_dir: bool, hint: Hint<'a>) -> Verdict<'a> {
@@ -485,20 +511,35 @@ impl<'a> Walk<'a> {
                 rules.ignored(&here.level, &full, is_dir, self).then_some(SkipReason::IgnoredRoot)
             }
         };
-        let recorded = hint.map(|(_, entry)| entry);
         let Some(why) = why else {
+            let recorded = hint.map(|(_, entry)| entry);
             let plain = Child { included, recorded, ..Child::default() };
             return if is_dir { Verdict::Dir(plain) } else { Verdict::Leaf(0) };
         };
+        self.judge_left_out(here, &path, name, is_dir, why, hint)
+    }
+
+    /// A rule leaves it out: does somebody want it all the same?
+    fn judge_left_out(
+        &self,
+        here: &Here<'_, 'a>,
+        path: &[u8],
+        name: &[u8],
+        is_dir: bool,
+        why: SkipReason,
+        hint: Hint<'a>,
+    ) -> Verdict<'a> {
+        let node = here.node;
         if is_dir {
-            let want = self.want_dir(node, &path, name, why, hint);
+            let want = self.want_dir(node, path, name, why, hint);
             if !want.any {
                 return Verdict::Skip(why, want.flags);
             }
+            let recorded = hint.map(|(_, entry)| entry);
             let flags = flag::WANTED_RULE | want.flags;
-            return Verdict::Dir(Child { closed: Some(why), included, wanted: want.this, flags, recorded });
+            return Verdict::Dir(Child { closed: Some(why), included: false, wanted: want.this, flags, recorded });
         }
-        let want = self.want_leaf(node, &path, name, hint);
+        let want = self.want_leaf(node, path, name, hint);
         if want.this { Verdict::Leaf(flag::WANTED_RULE | want.flags) } else { Verdict::Skip(why, want.flags) }
     }
 
@@ -531,14 +572,13 @@ impl<'a> Walk<'a> {
             && trust.same(&stamp, &facts.stamp)
             && self.has(&id)
         {
-            return Some((RuleFile::stored(id), None));
+            return Some((RuleFile::stored(id, node.join(name)), None));
         }
         match read_rule_file(fd, name) {
             Ok((id, content)) => Some((RuleFile::read(id, &content), Some(content))),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => {
-                let path = String::from_utf8_lossy(&node.join(name)).into_owned();
-                self.warn(format!("cannot read {path}: {error}; its rules do not count"));
+                self.warn_about_rules(&node.join(name), &error);
                 None
             }
         }
@@ -558,6 +598,13 @@ fn read_rule_file(fd: &OwnedFd, name: &[u8]) -> std::io::Result<(ObjectId, Vec<u
     }
     let id = object_id(Kind::Blob, &content).map_err(std::io::Error::other)?;
     Ok((to_core(&id), content))
+}
+
+/// Reads a rule file by its path from the root, following no link.
+pub(super) fn read_rule_file_below(root: &OwnedFd, path: &[u8]) -> std::io::Result<Vec<u8>> {
+    let at = path.iter().rposition(|&b| b == b'/');
+    let fd = super::quiet::open(root, at.map_or(&[], |at| &path[..at]))?;
+    read_rule_file(&fd, at.map_or(path, |at| &path[at + 1..])).map(|(_, content)| content)
 }
 
 /// The names of a directory in one buffer: kind, name, NUL.

@@ -5,6 +5,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use durable_fs::FsFacts;
 use rustix::{
     fd::{AsFd, BorrowedFd},
     fs::{AtFlags, FileType, Stat},
@@ -15,6 +16,7 @@ use rustix::{
 use crate::cache::Stamp;
 
 /// Now, in nanoseconds since 1970: the clock that stamps are compared with.
+#[expect(clippy::disallowed_methods, reason = "stamps of files are compared with the system's own clock")]
 pub(crate) fn now() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| i64::try_from(d.as_nanos()).unwrap_or(i64::MAX))
 }
@@ -35,7 +37,6 @@ impl Facts {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "masked to twelve bits")]
 #[cfg_attr(
     target_os = "linux",
     expect(clippy::unnecessary_cast, clippy::cast_possible_wrap, reason = "the fields' types differ between targets")
@@ -83,25 +84,9 @@ pub(crate) const WINDOW: i64 = 20_000_000;
 const WIDE_WINDOW: i64 = 2_000_000_000;
 
 impl Trust {
-    /// `magic` as `statfs` reports it.
-    fn of(magic: u64) -> Self {
-        // ext2-4, XFS, Btrfs, tmpfs, F2FS, ZFS, overlayfs, bcachefs, JFS, ReiserFS, ramfs, eCryptfs
-        const LOCAL: [u64; 12] = [
-            0xef53,
-            0x5846_5342,
-            0x9123_683e,
-            0x0102_1994,
-            0xf2f5_2010,
-            0x2fc1_2fc1,
-            0x794c_7630,
-            0xca45_1a4e,
-            0x3153_464a,
-            0x5265_4973,
-            0x8584_58f6,
-            0xf15f,
-        ];
-        let local = LOCAL.contains(&magic);
-        Self { local, window: if local { WINDOW } else { WIDE_WINDOW } }
+    fn of(facts: FsFacts) -> Self {
+        let window = i64::try_from(facts.racy_window.as_nanos()).unwrap_or(i64::MAX);
+        Self { local: facts.local && facts.stable_inode, window }
     }
 
     /// Are two stamps the same version of a file?
@@ -115,14 +100,14 @@ impl Trust {
 pub(crate) struct Trusts(Mutex<Vec<(u64, Trust)>>);
 
 impl Trusts {
-    #[expect(clippy::cast_sign_loss, clippy::unnecessary_cast, reason = "the field's type differs between targets")]
-    #[expect(clippy::cast_possible_truncation, reason = "file system magics have 32 bits")]
     pub(crate) fn of(&self, dev: u64, fd: BorrowedFd<'_>) -> Trust {
         let mut known = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some((_, trust)) = known.iter().find(|(d, _)| *d == dev) {
             return *trust;
         }
-        let trust = Trust::of(rustix::fs::fstatfs(fd).map_or(0, |st| u64::from(st.f_type as u32)));
+        // What cannot be asked is doubted.
+        let doubted = Trust { local: false, window: WIDE_WINDOW };
+        let trust = durable_fs::fs_facts(fd).map_or(doubted, Trust::of);
         known.push((dev, trust));
         trust
     }
@@ -133,15 +118,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_and_network_file_systems_have_a_wide_window_and_no_inode() {
-        for magic in [0x6969, 0xff53_4d42, 0x6573_5546, 0x0102_1997, 0] {
-            let trust = Trust::of(magic);
-            assert_eq!((trust.local, trust.window), (false, 2_000_000_000));
-            let a = Stamp { ino: 1, ..Stamp::default() };
-            assert!(trust.same(&a, &Stamp { ino: 2, ..a }));
-            assert!(!trust.same(&a, &Stamp { size: 1, ..a }));
-        }
-        let ext4 = Trust::of(0xef53);
-        assert!(ext4.local && !ext4.same(&Stamp { ino: 1, ..Stamp::default() }, &Stamp::default()));
+    fn doubtful_file_systems_have_a_wide_window_and_no_inode() {
+        let facts = |local, ms| FsFacts {
+            name: "x",
+            local,
+            racy_window: std::time::Duration::from_millis(ms),
+            stable_inode: local,
+        };
+        let doubtful = Trust::of(facts(false, 2000));
+        assert_eq!(doubtful, Trust { local: false, window: WIDE_WINDOW });
+        let a = Stamp { ino: 1, ..Stamp::default() };
+        assert!(doubtful.same(&a, &Stamp { ino: 2, ..a }));
+        assert!(!doubtful.same(&a, &Stamp { size: 1, ..a }));
+        let ordinary = Trust::of(facts(true, 20));
+        assert_eq!(ordinary.window, WINDOW);
+        assert!(!ordinary.same(&a, &Stamp::default()));
     }
 }

@@ -61,7 +61,7 @@ impl<'a> Walk<'a> {
                 }
             }
         };
-        self.note(hand, parent, Entry { name: name.into(), what, mode, flags }, node.recorded);
+        Self::note(hand, parent, Entry { name: name.into(), what, mode, flags }, node.recorded);
     }
 
     fn finish(&self, hand: &mut Hand<'a>, node: &Node<'a>) -> Outcome {
@@ -102,7 +102,7 @@ impl<'a> Walk<'a> {
                 && record.has(dir_flag::COLLAPSED) == collapses
         };
         if let Some(record) = record.filter(same) {
-            return Ok(self.unchanged(hand, node, record, state.closed));
+            return Ok(Self::unchanged(hand, node, record, state.closed));
         }
         let mut entries = std::mem::take(&mut state.entries);
         if let Some(record) = record.filter(|_| state.over_record) {
@@ -117,7 +117,7 @@ impl<'a> Walk<'a> {
         let ids = if collapsed.is_some() {
             (None, None)
         } else {
-            self.emit_skipped(hand, node, entries.iter().map(|e| (&*e.name, e.what)));
+            Self::emit_skipped(hand, node, entries.iter().map(|e| (&*e.name, e.what)));
             let tree = self.tree(hand, &entries, node.is_root())?;
             (tree, self.meta(hand, node, &entries)?)
         };
@@ -128,17 +128,17 @@ impl<'a> Walk<'a> {
     }
 
     /// A directory that is what its record says.
-    fn unchanged(&self, hand: &mut Hand<'a>, node: &Node<'a>, record: &Record<'a>, closed: Option<SkipReason>) -> Outcome {
+    fn unchanged(hand: &mut Hand<'a>, node: &Node<'a>, record: &Record<'a>, closed: Option<SkipReason>) -> Outcome {
         if let Some(why) = closed.filter(|_| record.has(dir_flag::COLLAPSED)) {
             return Outcome::Skipped(why);
         }
         if record.has(dir_flag::HAS_SKIPPED) {
-            self.emit_skipped(hand, node, record.entries().map(|e| (e.name.to_bytes(), e.what)));
+            Self::emit_skipped(hand, node, record.entries().map(|e| (e.name.to_bytes(), e.what)));
         }
         Outcome::Captured((record.head.tree, record.head.meta))
     }
 
-    fn emit_skipped<'n>(&self, hand: &mut Hand<'a>, node: &Node<'a>, entries: impl Iterator<Item = (&'n [u8], What)>) {
+    fn emit_skipped<'n>(hand: &mut Hand<'a>, node: &Node<'a>, entries: impl Iterator<Item = (&'n [u8], What)>) {
         for (name, what) in entries {
             if let What::Skipped(reason, _) = what
                 && let Ok(path) = RelPath::new_unreserved(node.join(name))
@@ -236,7 +236,11 @@ impl<'a> Walk<'a> {
 
     fn loose_digest(&self) -> Digest {
         let loose = lock(&self.loose_rules);
-        if loose.is_empty() { [0; 16] } else { digest(loose.iter().flat_map(|(path, (id, _))| [&path[..], id.as_bytes()])) }
+        if loose.is_empty() {
+            [0; 16]
+        } else {
+            digest(loose.iter().flat_map(|(path, (id, _))| [&path[..], id.as_bytes()]))
+        }
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of one record")]
@@ -289,7 +293,8 @@ impl<'a> Walk<'a> {
 
 /// A record's entries with changes on top.
 fn merge(record: &Record<'_>, changes: Vec<Entry>) -> Vec<Entry> {
-    let mut all: BTreeMap<Box<[u8]>, Entry> = record.entries().map(|e| (e.name.to_bytes().into(), e.to_entry())).collect();
+    let mut all: BTreeMap<Box<[u8]>, Entry> =
+        record.entries().map(|e| (e.name.to_bytes().into(), e.to_entry())).collect();
     for change in changes {
         match change.what {
             What::Gone => drop(all.remove(&change.name)),

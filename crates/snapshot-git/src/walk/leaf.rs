@@ -77,7 +77,7 @@ impl<'a> Walk<'a> {
             }
             // It was there a moment ago: gone, or replaced.
             Err(Errno::NOENT) => node.state().outcome = Some(Outcome::Gone),
-            Err(errno) => self.fail(self.io(&node.path, errno)),
+            Err(errno) => self.fail(Self::io(&node.path, errno)),
         }
         self.done(hand, node);
     }
@@ -99,11 +99,11 @@ impl<'a> Walk<'a> {
             // finds it.
             Leaf::Dir => (What::Skipped(SkipReason::ChangedWhileReading, true), 0, 0),
         };
-        self.note(hand, node, Entry { name: name.to_bytes().into(), what, mode, flags }, recorded);
+        Self::note(hand, node, Entry { name: name.to_bytes().into(), what, mode, flags }, recorded);
     }
 
     /// Adds an entry to its directory, unless it is what the record says.
-    pub(super) fn note(&self, hand: &mut Hand<'a>, node: &Node<'a>, entry: Entry, recorded: Option<EntryRef<'a>>) {
+    pub(super) fn note(hand: &mut Hand<'a>, node: &Node<'a>, entry: Entry, recorded: Option<EntryRef<'a>>) {
         if matches!(entry.what, What::File(..) | What::Link(..) | What::Fifo) {
             hand.found.files += 1;
         }
@@ -158,11 +158,8 @@ impl<'a> Walk<'a> {
                 let what = if is_file { What::File(facts.stamp, id) } else { What::Link(facts.stamp, id) };
                 return Leaf::Is(what, facts.mode, flags | self.racy(trust, &facts.stamp));
             }
-            let content = if is_file {
-                self.file(hand, fd, name, facts.stamp.size)
-            } else {
-                self.link(hand, fd, name, &facts)
-            };
+            let content =
+                if is_file { self.file(hand, fd, name, facts.stamp.size) } else { self.link(hand, fd, name, &facts) };
             match content {
                 Content::Stored(id, facts) => {
                     let what = if is_file { What::File(facts.stamp, id) } else { What::Link(facts.stamp, id) };
@@ -190,9 +187,10 @@ impl<'a> Walk<'a> {
     fn cached(&self, node: &Node<'a>, trust: Trust, facts: &Facts, recorded: Option<EntryRef<'a>>) -> Option<ObjectId> {
         let entry = recorded?;
         let record = node.record.get()?;
-        let (stamp, id) = match (entry.what, facts.kind) {
-            (What::File(stamp, id), FileType::RegularFile) | (What::Link(stamp, id), FileType::Symlink) => (stamp, id),
-            _ => return None,
+        let ((What::File(stamp, id), FileType::RegularFile) | (What::Link(stamp, id), FileType::Symlink)) =
+            (entry.what, facts.kind)
+        else {
+            return None;
         };
         let trusted = !self.s.policy.verify_by_hash
             && entry.flags & flag::RACY == 0
@@ -225,7 +223,7 @@ impl<'a> Walk<'a> {
             Err(Errno::NOENT) => return Content::Gone,
             Err(Errno::LOOP | Errno::NXIO | Errno::NODEV) => return Content::Again,
             Err(errno @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM)) => {
-                self.fail(self.io(name.to_bytes(), errno));
+                self.fail(Self::io(name.to_bytes(), errno));
                 return Content::Again;
             }
             Err(_) => return Content::Skipped(SkipReason::Unreadable),
@@ -254,10 +252,7 @@ impl<'a> Walk<'a> {
     }
 
     fn store_small(&self, hand: &mut Hand<'a>, content: &[u8], facts: Facts) -> Content {
-        let id = match object_id(Kind::Blob, content) {
-            Ok(id) => id,
-            Err(_) => return Content::Skipped(SkipReason::Collision),
-        };
+        let Ok(id) = object_id(Kind::Blob, content) else { return Content::Skipped(SkipReason::Collision) };
         let needed = content.len() as u64;
         if !self.may_store(hand, needed) && !self.s.batch.contains(&id) {
             if needed > SMALL_FILE {
@@ -322,7 +317,7 @@ impl<'a> Walk<'a> {
         hand.late.map_or_else(|| self.fits(needed), |claim| needed <= claim || !self.s.write)
     }
 
-    pub(super) fn io(&self, path: &[u8], errno: Errno) -> SnapshotError {
+    pub(super) fn io(path: &[u8], errno: Errno) -> SnapshotError {
         use std::os::unix::ffi::OsStrExt;
         let path = std::ffi::OsStr::from_bytes(if path.is_empty() { b"." } else { path }).into();
         SnapshotError::Io { path, source: errno.into() }

@@ -28,7 +28,7 @@ use rustix::fd::OwnedFd;
 
 use crate::{
     cache::Cache,
-    rules::{Blobs, Cover, Sources, Tracked},
+    rules::{Blobs, Cover, RuleFile, Sources, Tracked},
     store::{Batch, Store, Worker, object_id, to_core, to_gix},
 };
 
@@ -99,6 +99,12 @@ pub(crate) struct Found {
     pub(crate) warnings: Vec<String>,
 }
 
+/// Whether the files are in order, and the files: size, directory, name.
+type Late<'a> = (bool, Vec<(u64, Arc<Node<'a>>, LeafJob<'a>)>);
+
+/// By path from the root: id and content.
+type LooseRules = BTreeMap<Vec<u8>, (ObjectId, Vec<u8>)>;
+
 enum Job<'a> {
     Dir(Arc<Node<'a>>),
     Leaves(Arc<Node<'a>>, Vec<LeafJob<'a>>),
@@ -115,13 +121,13 @@ pub(crate) struct Walk<'a> {
     open_dirs: AtomicUsize,
     looked_at: AtomicU64,
     /// Files that wait until all others are stored, the smallest last.
-    late: Mutex<(bool, Vec<(u64, Arc<Node<'a>>, LeafJob<'a>)>)>,
+    late: Mutex<Late<'a>>,
     /// Files of this size and above are stored late.
     late_size: u64,
     /// Bytes set aside for late files that are being stored.
     claimed: AtomicU64,
-    /// Rule files that are not captured: path from the root, id, content.
-    loose_rules: Mutex<BTreeMap<Vec<u8>, (ObjectId, Vec<u8>)>>,
+    /// Rule files that are not captured.
+    loose_rules: Mutex<LooseRules>,
     stop: AtomicBool,
     failure: Mutex<Option<SnapshotError>>,
     root: Mutex<Option<Outcome>>,
@@ -342,13 +348,21 @@ impl<'a> Walk<'a> {
     fn warn(&self, text: String) {
         lock(&self.warnings).push(text);
     }
+
+    fn warn_about_rules(&self, path: &[u8], error: &std::io::Error) {
+        let path = String::from_utf8_lossy(path);
+        self.warn(format!("cannot read {path}: {error}; its rules do not count"));
+    }
 }
 
 impl Blobs for Walk<'_> {
-    fn rule_file(&self, id: &ObjectId) -> Vec<u8> {
-        self.s.store.read(&to_gix(id), Kind::Blob).unwrap_or_else(|error| {
-            // Going on without the rules would capture what the user wants left out.
-            self.fail(error);
+    fn rule_file(&self, file: &RuleFile) -> Vec<u8> {
+        if let Ok(content) = self.s.store.read(&to_gix(&file.id), Kind::Blob) {
+            return content;
+        }
+        // A damaged store must not end every capture from now on: the file itself is there.
+        dir::read_rule_file_below(self.s.root, &file.path).unwrap_or_else(|error| {
+            self.warn_about_rules(&file.path, &error);
             Vec::new()
         })
     }

@@ -2,10 +2,7 @@
 
 use std::{
     ffi::CString,
-    sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::AtomicUsize,
-    },
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::AtomicUsize},
 };
 
 use checkpoint_core::{ObjectId, SkipReason};
@@ -134,7 +131,13 @@ impl<'c> Node<'c> {
     }
 
     /// A directory below this one.
-    pub(crate) fn child(self: &Arc<Self>, name: CString, path: Vec<u8>, level: Arc<Level>, how: Child<'c>) -> Arc<Self> {
+    pub(crate) fn child(
+        self: &Arc<Self>,
+        name: CString,
+        path: Vec<u8>,
+        level: Arc<Level>,
+        how: Child<'c>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             parent: Some(self.clone()),
             name,

@@ -128,7 +128,7 @@ fn find(root: &OwnedFd, path: &[u8]) -> Result<Facts, Errno> {
 }
 
 /// Opens a directory name by name, following no link.
-fn open(root: &OwnedFd, path: &[u8]) -> Result<OwnedFd, Errno> {
+pub(super) fn open(root: &OwnedFd, path: &[u8]) -> Result<OwnedFd, Errno> {
     let next = |dir: BorrowedFd<'_>, name: &[u8]| rustix::fs::openat(dir, name, DIR_FLAGS, Mode::empty());
     let here: &CStr = c".";
     let mut fd = rustix::fs::openat(root, here, DIR_FLAGS, Mode::empty())?;

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use checkpoint_core::{RelPath, SkipReason};
 
-use super::{Walk, node::{Ids, Node}};
+use super::{
+    Walk,
+    node::{Ids, Node},
+};
 use crate::{
     cache::{EntryRef, Record, flag},
     rules::BaseNames,
@@ -33,9 +36,8 @@ impl<'a> Walk<'a> {
     pub(super) fn want_leaf(&self, node: &Node<'a>, path: &[u8], name: &[u8], hint: Hint<'a>) -> Want {
         let Ok(rel) = RelPath::new(path) else { return Want::default() };
         let tracked = self.known_tracked(hint).unwrap_or_else(|| self.s.tracked.contains(path));
-        let this = tracked
-            || self.s.cover.names(&rel)
-            || (self.base_holds(node, name, hint) && !self.s.cover.released(&rel));
+        let this =
+            tracked || self.s.cover.names(&rel) || (self.base_holds(node, name, hint) && !self.s.cover.released(&rel));
         Want { any: this, this, flags: looked_up(tracked) }
     }
 

@@ -195,8 +195,8 @@ fn a_wide_directory_is_shared_between_workers() {
     }
     world.put("wide/.gitignore", "7*\n");
     let captured = world.capture();
-    let ignored = (0..3000).filter(|n: &i32| n.to_string().starts_with('7')).count();
-    assert_eq!(captured.files as usize, 3001 - ignored);
+    let ignored = (0..3000u64).filter(|n| n.to_string().starts_with('7')).count();
+    assert_eq!(captured.files, 3001 - ignored as u64);
     assert_eq!(captured.skipped.len(), ignored);
     World::settle();
     assert_eq!(world.capture().snapshot, captured.snapshot);
@@ -256,7 +256,7 @@ fn big_files_are_streamed() {
     world.ask.policy.untracked_max_bytes = u64::MAX;
     let mut body = vec![7u8; 9 << 20];
     for (n, chunk) in body.chunks_mut(8).enumerate() {
-        chunk[0] = (n % 251) as u8;
+        chunk[0] = u8::try_from(n % 251).unwrap();
     }
     world.put("big", &body);
     world.put("d/same", &body);

@@ -50,6 +50,8 @@ fn nothing_changed_nothing_written() {
     assert!(third.live.is_empty());
 }
 
+type Step<'s> = (&'s str, &'s dyn Fn(&World));
+
 #[test]
 fn every_kind_of_change_is_seen() {
     let mut world = World::new();
@@ -62,7 +64,7 @@ fn every_kind_of_change_is_seen() {
     world.capture_next();
     World::settle();
     world.capture_next();
-    let steps: &[(&str, &dyn Fn(&World))] = &[
+    let steps: &[Step<'_>] = &[
         ("same size", &|w| w.put("a/b/f1", "a/bX")),
         ("grown", &|w| w.put("a/f2", "longer than before")),
         ("new", &|w| w.put("a/b/new", "n")),
@@ -122,7 +124,7 @@ fn a_write_in_the_same_instant_is_not_missed() {
 fn a_restored_mtime_does_not_hide_a_change() {
     let mut world = World::new();
     world.put("f", "one");
-    let old = SystemTime::now() - Duration::from_secs(3600);
+    let old = SystemTime::now() - Duration::from_hours(1);
     let touch = |world: &World| {
         let file = std::fs::File::options().write(true).open(world.abs("f")).unwrap();
         file.set_times(FileTimes::new().set_modified(old)).unwrap();
@@ -245,6 +247,15 @@ fn captures_side_by_side_agree() {
     assert_eq!(world.capture().snapshot, snapshots[0]);
 }
 
+struct Meddler<'w>(&'w World);
+impl checkpoint_core::Progress for Meddler<'_> {
+    fn tick(&self, _: &'static str, _: u64, _: Option<u64>) -> std::ops::ControlFlow<()> {
+        self.0.put("calm/late", "x");
+        self.0.put("atroot", "x");
+        std::ops::ControlFlow::Continue(())
+    }
+}
+
 #[test]
 fn directories_that_change_under_the_walk_are_live() {
     // F21: a young directory is listed again; one that changes meanwhile proves nothing.
@@ -256,19 +267,11 @@ fn directories_that_change_under_the_walk_are_live() {
     assert!(captured.live.is_empty(), "{:?}", captured.live);
     world.put("future/f", "x");
     let file = std::fs::File::open(world.abs("future")).unwrap();
-    file.set_times(FileTimes::new().set_modified(SystemTime::now() + Duration::from_secs(3600))).unwrap();
+    file.set_times(FileTimes::new().set_modified(SystemTime::now() + Duration::from_hours(1))).unwrap();
     World::settle();
     let captured = world.capture_next();
     assert_eq!(captured.live, [Some(path("future"))]);
 
-    struct Meddler<'w>(&'w World);
-    impl checkpoint_core::Progress for Meddler<'_> {
-        fn tick(&self, _: &'static str, _: u64, _: Option<u64>) -> std::ops::ControlFlow<()> {
-            self.0.put("calm/late", "x");
-            self.0.put("atroot", "x");
-            std::ops::ControlFlow::Continue(())
-        }
-    }
     for n in 0..600 {
         world.put(&format!("many/{n}"), "x");
     }

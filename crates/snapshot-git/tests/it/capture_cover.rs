@@ -29,7 +29,11 @@ fn what_the_base_holds_stays_covered() {
         let captured = world.capture_next();
         let files = world.files(&captured.snapshot);
         assert_eq!(files, [".gitignore", "a.log", "big", "deep/er/b.log", "logs/x/y", "plain"], "round {n}");
-        assert_eq!(skipped(&captured), ["big2 too-large", "logs/new ignored-root", "new.log ignored-root"], "round {n}");
+        assert_eq!(
+            skipped(&captured),
+            ["big2 too-large", "logs/new ignored-root", "new.log ignored-root"],
+            "round {n}"
+        );
         assert!(world.list(&captured.snapshot).contains_key("logs/hollow"));
         World::settle();
         world.reopen();

@@ -12,7 +12,11 @@ fn everything(dir: &Path) -> Vec<(std::path::PathBuf, Vec<u8>, std::time::System
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
         let meta = fs::symlink_metadata(&path).unwrap();
-        out.push((path.clone(), if meta.is_file() { fs::read(&path).unwrap() } else { Vec::new() }, meta.modified().unwrap()));
+        out.push((
+            path.clone(),
+            if meta.is_file() { fs::read(&path).unwrap() } else { Vec::new() },
+            meta.modified().unwrap(),
+        ));
         if meta.is_dir() {
             out.extend(everything(&path));
         }
@@ -108,9 +112,9 @@ fn the_rules_agree_with_git_check_ignore() {
     world.put(".gitignore", rules);
     world.put("n/.gitignore", "/top\n!y.a\n*\n!deep/\n");
     let names = [
-        "p.a", "x.a", "top", "s/top", "dir/f", "s/dir/f", "#lit", "!bang", "sp ", "trail", "a/z", "a/b/z", "a/b/c/z", "s/a/z",
-        "any", "q/any", "foo/x", "foo/keep", "foo/d/x", "a.c", "c.c", "k.q", "kk.q", "cr", "d1/e", "x/d1/e", "n/top",
-        "n/y.a", "n/deep/f", "n/other",
+        "p.a", "x.a", "top", "s/top", "dir/f", "s/dir/f", "#lit", "!bang", "sp ", "trail", "a/z", "a/b/z", "a/b/c/z",
+        "s/a/z", "any", "q/any", "foo/x", "foo/keep", "foo/d/x", "a.c", "c.c", "k.q", "kk.q", "cr", "d1/e", "x/d1/e",
+        "n/top", "n/y.a", "n/deep/f", "n/other",
     ];
     for name in names {
         world.put(name, name);
@@ -210,7 +214,12 @@ fn head_is_told_and_unborn_is_fine() {
     assert_eq!(head(&world).commit.as_deref(), Some(&first[..]));
     world.run_git(&["checkout", "-q", "--detach"]).unwrap();
     assert_eq!(head(&world), Head { branch: None, commit: Some(first.clone()), in_progress: None });
-    for (file, what) in [("MERGE_HEAD", "merge"), ("CHERRY_PICK_HEAD", "cherry-pick"), ("REVERT_HEAD", "revert"), ("BISECT_LOG", "bisect")] {
+    for (file, what) in [
+        ("MERGE_HEAD", "merge"),
+        ("CHERRY_PICK_HEAD", "cherry-pick"),
+        ("REVERT_HEAD", "revert"),
+        ("BISECT_LOG", "bisect"),
+    ] {
         fs::write(world.abs(".git").join(file), &first).unwrap();
         assert_eq!(head(&world).in_progress.as_deref(), Some(what));
         fs::remove_file(world.abs(".git").join(file)).unwrap();
@@ -227,11 +236,7 @@ fn nested_repositories_keep_what_is_tracked_below_them() {
     run_git(&world.root, &["init", "-q", "other"], &[]).unwrap();
     world.put("sub/new", "x");
     world.put("other/new", "x");
-    check(
-        &mut world,
-        &["sub/tracked"],
-        &["other nested-repo", "sub/.git nested-repo", "sub/new nested-repo"],
-    );
+    check(&mut world, &["sub/tracked"], &["other nested-repo", "sub/.git nested-repo", "sub/new nested-repo"]);
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn a_deadline_ends_the_walk() {
     world.put("f", "x");
     world.ask.deadline = Some(Duration::ZERO);
     assert!(matches!(world.try_capture(), Err(SnapshotError::Deadline)));
-    world.ask.deadline = Some(Duration::from_secs(600));
+    world.ask.deadline = Some(Duration::from_mins(10));
     world.capture();
     let leftovers = std::fs::read_dir(world.store().join("objects/pack")).unwrap();
     assert!(leftovers.flatten().all(|e| e.file_name().to_string_lossy().starts_with("pack-")));

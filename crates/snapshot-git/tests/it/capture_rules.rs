@@ -20,7 +20,8 @@ fn settle_and_check(world: &mut World, files: &[&str], left_out: &[&str]) {
 #[test]
 fn outside_git_the_defaults_and_gitignore_files_count() {
     let mut world = World::new();
-    for file in ["node_modules/x", "a/node_modules/y", "dist/x", "build/x", ".dsh/x", "src/x", "src/x.o", "src/keep.o"] {
+    for file in ["node_modules/x", "a/node_modules/y", "dist/x", "build/x", ".dsh/x", "src/x", "src/x.o", "src/keep.o"]
+    {
         world.put(file, file);
     }
     world.put(".gitignore", "*.o\n");
@@ -40,7 +41,10 @@ fn outside_git_the_defaults_and_gitignore_files_count() {
     world.ask.policy.excludes = Some(vec!["src/**".into(), "*.x".into()]);
     world.put("build/f.x", "x");
     let captured = world.capture();
-    assert_eq!(world.files(&captured.snapshot), [".dsh/x", ".gitignore", "a/node_modules/y", "build/x", "dist/x", "node_modules/x"]);
+    assert_eq!(
+        world.files(&captured.snapshot),
+        [".dsh/x", ".gitignore", "a/node_modules/y", "build/x", "dist/x", "node_modules/x"]
+    );
     assert_eq!(skipped(&captured), ["build/f.x ignored-root", "src ignored-root"]); // 002-27: `src/**` covers `src`
 }
 
@@ -50,7 +54,16 @@ fn rwdignore_is_stronger_and_include_is_strongest() {
     world.put(".gitignore", "*.log\nout/\n");
     world.put(".rwdignore", "!important.log\nprivate/\n");
     world.put("sub/.rwdignore", "local\n");
-    for file in ["a.log", "important.log", "private/x", "sub/local", "sub/other", "out/deep/keep.txt", "out/deep/drop.txt", "dist/x"] {
+    for file in [
+        "a.log",
+        "important.log",
+        "private/x",
+        "sub/local",
+        "sub/other",
+        "out/deep/keep.txt",
+        "out/deep/drop.txt",
+        "dist/x",
+    ] {
         world.put(file, file);
     }
     world.ask.policy.include = vec!["out/deep/keep.txt".into(), "private".into()];
@@ -128,12 +141,26 @@ fn the_snapshot_alone_tells_what_was_ignored() {
     world.put("cache/junk", "x");
     world.ask.policy.include = vec!["vip.o".into()];
     let asked = [
-        "a.o", "sub/a.o", "sub/yes.o", "only", "only/x", "sub/only", "logs/a", "logs/keep", "x.bak", "vip.o", "cache/new",
-        "cache/.gitignore", "fresh", "node_modules/x", "a/b/dist", ".dsh/memory/x", "cache",
+        "a.o",
+        "sub/a.o",
+        "sub/yes.o",
+        "only",
+        "only/x",
+        "sub/only",
+        "logs/a",
+        "logs/keep",
+        "x.bak",
+        "vip.o",
+        "cache/new",
+        "cache/.gitignore",
+        "fresh",
+        "node_modules/x",
+        "a/b/dist",
+        ".dsh/memory/x",
+        "cache",
     ];
-    let wanted = [
-        true, true, false, true, true, false, true, false, true, false, true, true, false, true, true, true, false,
-    ];
+    let wanted =
+        [true, true, false, true, true, false, true, false, true, false, true, true, false, true, true, true, false];
     let paths: Vec<_> = asked.iter().map(|p| path(p)).collect();
     for _ in 0..3 {
         let captured = world.capture();
@@ -163,4 +190,45 @@ fn a_changed_rule_file_that_ignores_itself_changes_the_snapshot() {
     let second = world.capture_next();
     assert_eq!(first.snapshot.tree, second.snapshot.tree);
     assert_ne!(first.snapshot.meta, second.snapshot.meta);
+}
+
+#[test]
+fn a_store_that_lost_a_rule_file_does_not_end_captures() {
+    let mut world = World::new();
+    world.put(".gitignore", "*.o\n");
+    world.put("d/a.o", "x");
+    world.put("d/f", "x");
+    World::settle();
+    let first = world.capture();
+    World::settle();
+    world.capture();
+    // The one blob: packs are replaced by one that holds everything else.
+    let checkpoint_core::PathState::File { blob, .. } =
+        world.backend.state(&first.snapshot, &path(".gitignore")).unwrap()
+    else {
+        panic!()
+    };
+    let pack = world.store().join("objects/pack");
+    let file = std::fs::read_dir(&pack)
+        .unwrap()
+        .flatten()
+        .map(|e| e.path())
+        .find(|p| p.extension().is_some_and(|e| e == "pack"));
+    let file = file.unwrap();
+    let Some(listing) = crate::world::run_git(&pack, &["verify-pack", "-v", file.to_str().unwrap()], &[]) else {
+        return;
+    };
+    let line = listing.lines().find(|l| l.starts_with(&blob.to_string())).unwrap();
+    let numbers: Vec<u64> = line.split_whitespace().filter_map(|w| w.parse().ok()).collect();
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes[usize::try_from(numbers[2] + 5).unwrap()] ^= 0xff;
+    std::fs::remove_file(&file).unwrap();
+    std::fs::write(&file, bytes).unwrap();
+    world.reopen();
+    world.put("d/new.o", "x");
+    world.put("e/x.o", "x");
+    let captured = world.capture();
+    assert_eq!(world.files(&captured.snapshot), [".gitignore", "d/f"]);
+    // But nothing is claimed of what the rules were.
+    assert!(world.backend.ignored_at(&captured.snapshot, &[path("q.o")]).is_err());
 }

@@ -1,5 +1,5 @@
 //! Integration tests: captures of real workspaces, compared with git where it is installed.
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests make the worlds they need")]
 
 mod capture_basics;
 mod capture_cache;
