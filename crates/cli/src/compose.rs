@@ -183,17 +183,25 @@ fn overlaps(located: &Located) -> Result<Vec<Overlap>, CliError> {
     Ok(overlaps)
 }
 
+/// Who approves restores, once it is known whether this is a process of an agent.
+pub(crate) type ChooseApprover<'a> = &'a dyn Fn(&Settings, &[String]) -> Result<Arc<dyn Approver>, CliError>;
+
 /// Composes the engine.
 pub(crate) fn open(
     run: &Run,
     located: Located,
     settings: Settings,
-    approver: Arc<dyn Approver>,
+    approver: ChooseApprover<'_>,
 ) -> Result<Opened, CliError> {
     for warning in &settings.warnings {
         run.out.remark(&format!("warning: {warning}"));
     }
     let index = open_index(run, &located.dir, &settings)?;
+    let around = crate::agent::surrounding(&run.world);
+    let known = if around.is_empty() { Vec::new() } else { index.sessions()? };
+    let agents: Vec<String> =
+        around.into_iter().filter(|agent| known.iter().any(|s| s.key.harness() == *agent)).map(str::to_owned).collect();
+    let approver = approver(&settings, &agents)?;
     let snapshots: Arc<dyn SnapshotBackend> = Arc::new(open_store(&located)?);
     let files = Arc::new(open_files(&located)?);
     let lock: Arc<dyn StoreLock> = Arc::new(located.dir.lock());
@@ -216,10 +224,7 @@ pub(crate) fn open(
         .quota(settings.quota())
         .lock_wait(settings.lock_wait())
         .build();
-    let known = index.sessions()?;
-    let around = crate::agent::surrounding(&run.world);
-    let agents =
-        around.into_iter().filter(|agent| known.iter().any(|s| s.key.harness() == *agent)).map(str::to_owned).collect();
+
     tracing::debug!(root = %located.root().display(), index = index.name(), "opened");
     Ok(Opened { located, settings, engine, index, snapshots, files, lock, agents })
 }

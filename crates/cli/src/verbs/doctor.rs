@@ -8,6 +8,7 @@ use checkpoint_core::{VerifyLevel, WorkspaceFs};
 use durable_fs::FsFacts;
 
 use super::log;
+use crate::approve::Consent;
 use crate::args::DoctorArgs;
 use crate::compose::{self, Located, Opened};
 use crate::config::Settings;
@@ -93,7 +94,7 @@ impl Doctor<'_> {
             Ok(Some(_)) => {}
             Err(error) => return self.failed("index", &error.into()),
         }
-        match compose::open(self.run, located, settings, super::asker(self.run, crate::approve::Consent::Nobody)) {
+        match compose::open(self.run, located, settings, &|_, _| Ok(super::asker(self.run, Consent::Nobody))) {
             Ok(opened) => self.store(&opened),
             Err(error) => self.failed("index", &error),
         }
@@ -137,6 +138,14 @@ impl Doctor<'_> {
                 }
             }
         }
+        if let Err(source) = tempfile::tempfile_in(located.dir.path()) {
+            let error = CliError::failure(
+                format!("{} may not be written: nothing can be captured", located.dir.path().display()),
+                source,
+            );
+            return self.failed("writable", &error);
+        }
+        self.ok("writable", "the store may be written");
         let mounts = (durable_fs::mount_id(located.root()), durable_fs::mount_id(located.data.path()));
         let same = matches!(mounts, (Ok(Some(root)), Ok(Some(data))) if root == data);
         if !same {

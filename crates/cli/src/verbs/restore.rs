@@ -111,22 +111,19 @@ pub(crate) fn redo(run: &Run, args: &RedoArgs) -> Result<u8, CliError> {
 fn open_to_write(run: &Run, planned: bool) -> Result<Opened, CliError> {
     let located = compose::find(run)?;
     let settings = Settings::load(&run.world, Some(located.root()), run.global.force)?;
-    let first = compose::open(run, located.clone(), settings.clone(), super::asker(run, Consent::Nobody))?;
-    let by_agent = !first.agents.is_empty();
-    if by_agent && settings.may_restore() == MayRestore::Never {
-        return Err(CliError::Agent {
-            message: "agents may not restore here (agent.may_restore = never)".to_owned(),
-            hint: format!("type it in a terminal of your own: {}", run.typed.with(&[])),
-        });
-    }
-    let consent = consent(run, &settings, planned, by_agent);
-    if consent == Consent::Given {
-        run.stop.listen();
-    }
-    if consent == Consent::Nobody {
-        return Ok(first);
-    }
-    compose::open(run, located, settings.told(), super::asker(run, consent))
+    compose::open(run, located, settings, &|settings, agents| {
+        if !agents.is_empty() && settings.may_restore() == MayRestore::Never {
+            return Err(CliError::Agent {
+                message: "agents may not restore here (agent.may_restore = never)".to_owned(),
+                hint: format!("type it in a terminal of your own: {}", run.typed.with(&[])),
+            });
+        }
+        let consent = consent(run, settings, planned, !agents.is_empty());
+        if consent == Consent::Given {
+            run.stop.listen();
+        }
+        Ok(super::asker(run, consent))
+    })
 }
 
 fn refuse_now(target: &str) -> Result<(), CliError> {

@@ -6,6 +6,7 @@
 )]
 
 mod agents;
+mod asking;
 mod codes;
 mod config;
 mod inputs;

@@ -197,8 +197,9 @@ fn an_interrupted_turn_is_its_own_damage() {
     let went = sandbox.json(0, &["to", "t1^", "--yes"]);
     assert_eq!(listed(&went["uncaptured"]), ["src/a.rs"]);
     assert_eq!(sandbox.tree(), before);
-    // Nothing is open any more.
-    sandbox.json(6, &["save", "--session", "nobody", "--kind", "interrupt"]);
+    // Nothing is open any more: the ordinary object, and why.
+    let nothing = sandbox.json(6, &["save", "--session", "nobody", "--kind", "interrupt"]);
+    assert_eq!((nothing["schema"].clone(), nothing["created"].clone()), ("rwd.save/1".into(), false.into()));
 }
 
 /// Story 7: nobody to ask.
