@@ -111,6 +111,25 @@ impl Typed {
         self.words.iter().cloned().chain(more).chain(self.rest.iter().cloned()).collect::<Vec<_>>().join(" ")
     }
 
+    /// The same command under another verb, with more flags.
+    pub(crate) fn as_verb(&self, from: &str, to: &str, more: &[&str]) -> String {
+        let mut verb = None;
+        let mut words = self.words.iter().enumerate().skip(1);
+        while let Some((at, word)) = words.next() {
+            if ["-C", "--data-dir", "--session", "--index", "--color"].contains(&word.as_str()) {
+                words.next();
+            } else if word == from {
+                verb = Some(at);
+                break;
+            }
+        }
+        let mut typed = self.clone();
+        if let Some(word) = verb.and_then(|at| typed.words.get_mut(at)) {
+            to.clone_into(word);
+        }
+        typed.with(more)
+    }
+
     /// Another command for this workspace.
     pub(crate) fn other(&self, words: &[&str]) -> String {
         let words = words.iter().map(|word| quote(word));
@@ -479,6 +498,11 @@ mod tests {
             place: vec!["-C".into(), "x".into()],
         };
         assert_eq!(typed.with(&["--plan", "ab", "--yes"]), "rwd to t1^ --plan ab --yes -- 'a b'");
+        let odd = Typed {
+            words: ["rwd", "-C", "preview", "preview", "preview"].map(Into::into).to_vec(),
+            ..Typed::default()
+        };
+        assert_eq!(odd.as_verb("preview", "to", &["--yes"]), "rwd -C preview to preview --yes");
         assert_eq!(typed.other(&["recover", "--finish"]), "rwd -C x recover --finish");
         assert_eq!(quote("it's"), r"'it'\''s'");
         assert_eq!(quote("~x"), "'~x'");

@@ -263,12 +263,7 @@ const fn scope_word(preview: &Preview) -> &'static str {
 }
 
 fn preview_answer(run: &Run, preview: &Preview) -> wire::Preview {
-    let mut apply = run.typed.with(&["--plan", &preview.plan_id, "--yes"]);
-    // The same flags, another verb.
-    if let Some(at) = apply.find(" preview ") {
-        apply.replace_range(at..at + " preview ".len(), " to ");
-    }
-    shape(preview, apply)
+    shape(preview, run.typed.as_verb("preview", "to", &["--plan", &preview.plan_id, "--yes"]))
 }
 
 fn shape(preview: &Preview, apply: String) -> wire::Preview {
