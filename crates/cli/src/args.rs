@@ -9,9 +9,11 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 /// Undo for coding agents: take back what an agent did to a workspace, and take the taking back back
 #[derive(Parser, Debug)]
 #[command(name = "rwd", version, propagate_version = false, disable_help_subcommand = true, max_term_width = 100)]
-#[command(after_help = "Targets: t7 (end of turn 7)  t7^ (just before it)  t7.3  step:3  seq:87  latest~2  @14:05  @10m  \
+#[command(
+    after_help = "Targets: t7 (end of turn 7)  t7^ (just before it)  t7.3  step:3  seq:87  latest~2  @14:05  @10m  \
 an id or a name  SESSION/t7\nExit codes: 0 ok  1 failure  2 usage  3 decision needed  4 confirmation needed  5 partly done  \
-6 nothing to do  7 unfinished operation  8 damaged  9 not found  10 no workspace  11 busy  130 interrupted")]
+6 nothing to do  7 unfinished operation  8 damaged  9 not found  10 no workspace  11 busy  130 interrupted"
+)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -21,12 +23,18 @@ pub(crate) struct Cli {
 
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Everywhere")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Global {
     /// Work as if started in DIR
     #[arg(short = 'C', global = true, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
-    /// Where points are kept [default: $RWD_DATA_DIR, else $XDG_DATA_HOME/rwd]
-    #[arg(long, global = true, value_name = "DIR")]
+    /// Where points are kept
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        help = "Where points are kept [default: $RWD_DATA_DIR, else $XDG_DATA_HOME/rwd]"
+    )]
     pub(crate) data_dir: Option<PathBuf>,
     /// The conversation meant by targets that name none
     #[arg(long, global = true, value_name = "[HARNESS:]ID")]
@@ -151,6 +159,7 @@ impl Verb {
 }
 
 #[derive(Args, Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct LogArgs {
     /// Everything: guards, gaps, and no limit
     #[arg(long)]
@@ -273,6 +282,7 @@ pub(crate) enum GuardChoice {
 
 /// How a restore behaves: shared by `to`, `preview`, `back`, `undo` and `redo`.
 #[derive(Args, Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct HowArgs {
     /// Leave alone what was changed by hand
     #[arg(long, conflicts_with = "overwrite_drift")]
@@ -319,6 +329,7 @@ impl HowArgs {
 
 /// Which half goes back, and how far.
 #[derive(Args, Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct WhatArgs {
     /// Only files
     #[arg(long, group = "scope")]

@@ -4,9 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use checkpoint_core::{
-    Approver, Engine, IdSource, IndexStore, Overlap, Place, Required, SessionKey, SnapshotBackend, StoreLock, WorkspaceFs, WorkspaceId,
+    Approver, Engine, IdSource, IndexStore, Overlap, Place, Required, SessionKey, SnapshotBackend, StoreLock,
+    WorkspaceFs, WorkspaceId,
 };
-use index_store::{DataDir, Found, IndexKind, IndexOptions, Journal, Registration, Registry, Standing, Workspace, WorkspaceDir};
+use index_store::{
+    DataDir, Found, IndexKind, IndexOptions, Journal, Registration, Registry, Standing, Workspace, WorkspaceDir,
+};
 use snapshot_git::{EpochFile, GitSnapshots};
 use workspace_fs::RealWorkspace;
 
@@ -91,7 +94,8 @@ pub(crate) fn find_or_register(run: &Run) -> Result<Located, CliError> {
     let registry = Registry::new(data.clone());
     let known = registry.find(&start)?;
     // A moved root is its own only after `adopt`; with --force it becomes a workspace of its own.
-    let root = known.filter(|found| found.standing != Standing::Moved || !run.global.force).map_or(start, |found| found.root);
+    let root =
+        known.filter(|found| found.standing != Standing::Moved || !run.global.force).map_or(start, |found| found.root);
     let registration = Registration {
         id: WorkspaceId::from_bytes(SystemIds.next()),
         now: checkpoint_core::Clock::now(&SystemClock),
@@ -171,19 +175,33 @@ fn overlaps(located: &Located) -> Result<Vec<Overlap>, CliError> {
         if dir.index_kind()?.is_none() {
             continue;
         }
-        let index: Arc<dyn IndexStore> = dir.open_index(IndexOptions { kind: None, journal: journal(dir.path()) })?.into();
+        let index: Arc<dyn IndexStore> =
+            dir.open_index(IndexOptions { kind: None, journal: journal(dir.path()) })?.into();
         tracing::debug!(root = %other.root.display(), "overlaps");
         overlaps.push(Overlap { lock: Arc::new(dir.lock()), index, before: other.root < located.workspace.root });
     }
     Ok(overlaps)
 }
 
+/// Who approves restores, once it is known whether this is a process of an agent.
+pub(crate) type ChooseApprover<'a> = &'a dyn Fn(&Settings, &[String]) -> Result<Arc<dyn Approver>, CliError>;
+
 /// Composes the engine.
-pub(crate) fn open(run: &Run, located: Located, settings: Settings, approver: Arc<dyn Approver>) -> Result<Opened, CliError> {
+pub(crate) fn open(
+    run: &Run,
+    located: Located,
+    settings: Settings,
+    approver: ChooseApprover<'_>,
+) -> Result<Opened, CliError> {
     for warning in &settings.warnings {
         run.out.remark(&format!("warning: {warning}"));
     }
     let index = open_index(run, &located.dir, &settings)?;
+    let around = crate::agent::surrounding(&run.world);
+    let known = if around.is_empty() { Vec::new() } else { index.sessions()? };
+    let agents: Vec<String> =
+        around.into_iter().filter(|agent| known.iter().any(|s| s.key.harness() == *agent)).map(str::to_owned).collect();
+    let approver = approver(&settings, &agents)?;
     let snapshots: Arc<dyn SnapshotBackend> = Arc::new(open_store(&located)?);
     let files = Arc::new(open_files(&located)?);
     let lock: Arc<dyn StoreLock> = Arc::new(located.dir.lock());
@@ -206,9 +224,7 @@ pub(crate) fn open(run: &Run, located: Located, settings: Settings, approver: Ar
         .quota(settings.quota())
         .lock_wait(settings.lock_wait())
         .build();
-    let known = index.sessions()?;
-    let around = crate::agent::surrounding(&run.world);
-    let agents = around.into_iter().filter(|agent| known.iter().any(|s| s.key.harness() == *agent)).map(str::to_owned).collect();
+
     tracing::debug!(root = %located.root().display(), index = index.name(), "opened");
     Ok(Opened { located, settings, engine, index, snapshots, files, lock, agents })
 }

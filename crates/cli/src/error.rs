@@ -7,6 +7,7 @@ use checkpoint_core::{Blocked, BoxError, EngineError, FsError, LockError, RelPat
 use index_store::DataError;
 
 use crate::exit;
+use crate::text::put;
 use crate::wire::{self, ErrorBody, ReasonEntry};
 
 /// Why a run ended without an answer.
@@ -108,6 +109,25 @@ impl Typed {
     pub(crate) fn with(&self, more: &[&str]) -> String {
         let more = more.iter().map(|word| quote(word));
         self.words.iter().cloned().chain(more).chain(self.rest.iter().cloned()).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The same command under another verb, with more flags.
+    pub(crate) fn as_verb(&self, from: &str, to: &str, more: &[&str]) -> String {
+        let mut verb = None;
+        let mut words = self.words.iter().enumerate().skip(1);
+        while let Some((at, word)) = words.next() {
+            if ["-C", "--data-dir", "--session", "--index", "--color"].contains(&word.as_str()) {
+                words.next();
+            } else if word == from {
+                verb = Some(at);
+                break;
+            }
+        }
+        let mut typed = self.clone();
+        if let Some(word) = verb.and_then(|at| typed.words.get_mut(at)) {
+            to.clone_into(word);
+        }
+        typed.with(more)
     }
 
     /// Another command for this workspace.
@@ -218,7 +238,9 @@ fn io_code(error: &std::io::Error) -> &'static str {
 fn exit_code(error: &CliError) -> u8 {
     match error {
         CliError::Clap(error) if !error.use_stderr() => exit::OK,
-        CliError::Clap(_) | CliError::Usage { .. } | CliError::OutsidePath { .. } | CliError::Config { .. } => exit::USAGE,
+        CliError::Clap(_) | CliError::Usage { .. } | CliError::OutsidePath { .. } | CliError::Config { .. } => {
+            exit::USAGE
+        }
         CliError::NoWorkspace { .. } | CliError::Moved { .. } => exit::NO_WORKSPACE,
         CliError::Agent { .. } | CliError::NeedsYes { .. } => exit::CONFIRMATION,
         CliError::Engine(engine) => exit::of(engine.kind()),
@@ -308,7 +330,9 @@ fn hints(error: &CliError, typed: &Typed) -> Vec<String> {
         CliError::Clap(error) => clap_hints(error),
         CliError::Usage { hint, .. } => hint.iter().cloned().collect(),
         CliError::Coded { hints, .. } => hints.clone(),
-        CliError::OutsidePath { .. } => vec!["paths are relative to the current directory and lie in the workspace".into()],
+        CliError::OutsidePath { .. } => {
+            vec!["paths are relative to the current directory and lie in the workspace".into()]
+        }
         CliError::NoWorkspace { .. } => {
             vec![format!("to protect this directory from now on: {}", typed.other(&["save"]))]
         }
@@ -320,8 +344,12 @@ fn hints(error: &CliError, typed: &Typed) -> Vec<String> {
         CliError::Agent { hint, .. } => vec![hint.clone()],
         CliError::NeedsYes { declined: false, .. } => vec![format!("to confirm: {}", typed.with(&["--yes"]))],
         CliError::Engine(engine) => engine_hints(innermost(engine), typed),
-        CliError::Data(DataError::Refused { .. }) => vec!["a project's own directory is meant; --force goes on all the same".into()],
-        CliError::Data(DataError::OtherIndex { existing, .. }) => vec![format!("leave --index out, or say --index {existing}")],
+        CliError::Data(DataError::Refused { .. }) => {
+            vec!["a project's own directory is meant; --force goes on all the same".into()]
+        }
+        CliError::Data(DataError::OtherIndex { existing, .. }) => {
+            vec![format!("leave --index out, or say --index {existing}")]
+        }
         CliError::Data(DataError::Damaged { .. } | DataError::Index(_)) => vec![typed.other(&["doctor"])],
         CliError::Data(DataError::Format { .. }) => vec!["a newer rwd wrote it: update rwd".into()],
         CliError::Data(DataError::Busy { .. }) => vec!["try again when it is done".into()],
@@ -346,14 +374,19 @@ fn engine_hints(error: &EngineError, typed: &Typed) -> Vec<String> {
             hints
         }
         EngineError::Address(_) => vec!["a target is as t7, t7^, t7.3, latest~1, @14:05, an id or a name".into()],
-        EngineError::BadName { .. } => vec!["a name is a word that reads as no position or id, as before-refactor".into()],
+        EngineError::BadName { .. } => {
+            vec!["a name is a word that reads as no position or id, as before-refactor".into()]
+        }
         EngineError::Undecided { preview } => {
             let plan = &preview.plan;
             let mut hints = vec![format!("to leave them as they are: {}", typed.with(&["--keep-drift"]))];
             let hand: Vec<&RelPath> = plan.undecided.iter().filter(|path| plan.hand_made.contains(path)).collect();
             if let Some(path) = hand.first() {
                 hints.push(format!("to restore one of them: {}", typed.with(&["--overwrite", &path.to_lossy()])));
-                hints.push(format!("to restore all of them (undo brings the edits back): {}", typed.with(&["--overwrite-drift"])));
+                hints.push(format!(
+                    "to restore all of them (undo brings the edits back): {}",
+                    typed.with(&["--overwrite-drift"])
+                ));
             }
             if plan.undecided.iter().any(|path| plan.foreign.contains(path)) {
                 hints.push(format!("to restore what other sessions changed: {}", typed.with(&["--with-others"])));
@@ -384,16 +417,16 @@ fn engine_hints(error: &EngineError, typed: &Typed) -> Vec<String> {
             "stop the agent first, or wait until it is done".into(),
             format!("to go on all the same: {}", typed.with(&["--force"])),
         ],
-        EngineError::NotRestorable { .. } => vec![
-            format!("to see which points are whole: {}", typed.other(&["verify"])),
-            typed.other(&["log"]),
-        ],
+        EngineError::NotRestorable { .. } => {
+            vec![format!("to see which points are whole: {}", typed.other(&["verify"])), typed.other(&["log"])]
+        }
         EngineError::Nothing { hint, .. } => hint.iter().cloned().collect(),
         EngineError::Lock(LockError::Busy) | EngineError::Index(checkpoint_core::IndexError::Busy) => {
             vec!["try again when it is done".into()]
         }
         EngineError::UnknownPath { .. } => vec!["paths are literal and relative to the current directory".into()],
-        EngineError::Snapshot(checkpoint_core::SnapshotError::NoSpace { .. }) | EngineError::Index(checkpoint_core::IndexError::NoSpace) => {
+        EngineError::Snapshot(checkpoint_core::SnapshotError::NoSpace { .. })
+        | EngineError::Index(checkpoint_core::IndexError::NoSpace) => {
             vec![format!("to make room: {}", typed.other(&["gc"]))]
         }
         EngineError::Snapshot(
@@ -401,7 +434,9 @@ fn engine_hints(error: &EngineError, typed: &Typed) -> Vec<String> {
         )
         | EngineError::Index(checkpoint_core::IndexError::Damaged { .. }) => vec![typed.other(&["doctor"])],
         EngineError::Index(checkpoint_core::IndexError::TooNew { .. })
-        | EngineError::Snapshot(checkpoint_core::SnapshotError::TooNew { .. }) => vec!["a newer rwd wrote it: update rwd".into()],
+        | EngineError::Snapshot(checkpoint_core::SnapshotError::TooNew { .. }) => {
+            vec!["a newer rwd wrote it: update rwd".into()]
+        }
         EngineError::Changed { stored, .. } if !stored.is_empty() => {
             vec!["content that could not be put back is in the store, under the ids listed".into()]
         }
@@ -434,19 +469,19 @@ pub(crate) fn human(report: &Report) -> String {
     let body = &report.body;
     let mut text = format!("error: {}", body.message);
     for cause in &body.causes {
-        text.push_str(&format!("\n  caused by: {cause}"));
+        put!(text, "\n  caused by: {cause}");
     }
     for entry in body.paths.iter().take(SHOWN) {
-        text.push_str(&format!("\n  {}", entry.line()));
+        put!(text, "\n  {}", entry.line());
     }
     if body.paths.len() > SHOWN {
-        text.push_str(&format!("\n  and {} more", body.paths.len() - SHOWN));
+        put!(text, "\n  and {} more", body.paths.len() - SHOWN);
     }
     if !body.hints.is_empty() {
         text.push('\n');
     }
     for hint in &body.hints {
-        text.push_str(&format!("\nhint: {hint}"));
+        put!(text, "\nhint: {hint}");
     }
     text
 }
@@ -463,6 +498,11 @@ mod tests {
             place: vec!["-C".into(), "x".into()],
         };
         assert_eq!(typed.with(&["--plan", "ab", "--yes"]), "rwd to t1^ --plan ab --yes -- 'a b'");
+        let odd = Typed {
+            words: ["rwd", "-C", "preview", "preview", "preview"].map(Into::into).to_vec(),
+            ..Typed::default()
+        };
+        assert_eq!(odd.as_verb("preview", "to", &["--yes"]), "rwd -C preview to preview --yes");
         assert_eq!(typed.other(&["recover", "--finish"]), "rwd -C x recover --finish");
         assert_eq!(quote("it's"), r"'it'\''s'");
         assert_eq!(quote("~x"), "'~x'");

@@ -56,7 +56,12 @@ impl Output {
     }
 
     /// The same under another verb's name.
-    pub(crate) fn answer_as<T: Answer>(&self, verb: &str, answer: &T, human: impl FnOnce(&T) -> String) -> Result<(), CliError> {
+    pub(crate) fn answer_as<T: Answer>(
+        &self,
+        verb: &str,
+        answer: &T,
+        human: impl FnOnce(&T) -> String,
+    ) -> Result<(), CliError> {
         let text = if self.json { json(verb, answer)? } else { human(answer) };
         self.bytes(text.as_bytes())
     }
@@ -111,7 +116,8 @@ impl Output {
 
 /// One JSON object with its schema in front, and a line end.
 pub(crate) fn json<T: Answer>(verb: &str, answer: &T) -> Result<String, CliError> {
-    let body = serde_json::to_string(answer).map_err(|source| CliError::failure("the answer cannot be written as JSON", source))?;
+    let body = serde_json::to_string(answer)
+        .map_err(|source| CliError::failure("the answer cannot be written as JSON", source))?;
     let rest = body.strip_prefix('{').unwrap_or(&body);
     let comma = if rest == "}" { "" } else { "," };
     Ok(format!("{{\"schema\":\"rwd.{verb}/1\"{comma}{rest}\n"))

@@ -124,7 +124,9 @@ mod tests {
     fn lists_end_with_line_or_nul() {
         let paths = Paths { root: Path::new("/w"), base: Path::new("/w") };
         let args = |nul| PathArgs { paths: vec![], paths_from: Some("-".into()), nul };
-        let read = |nul, mut text: &[u8]| paths.all(&args(nul), &mut text).unwrap().iter().map(RelPath::to_lossy).collect::<Vec<_>>();
+        let read = |nul, mut text: &[u8]| {
+            paths.all(&args(nul), &mut text).unwrap().iter().map(RelPath::to_lossy).collect::<Vec<_>>()
+        };
         assert_eq!(read(false, b"b\na\n"), ["a", "b"]);
         assert_eq!(read(true, b"a\nb\0c"), ["a\nb", "c"]);
         assert!(paths.all(&args(false), &mut b"\n".as_slice()).is_err());

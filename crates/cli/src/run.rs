@@ -67,7 +67,9 @@ pub(crate) fn run(mut world: World) -> u8 {
     out.json = world.args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json");
     let cli = match parsed {
         Ok(cli) => cli,
-        Err(error) if !error.use_stderr() => return finish(&out, out.bytes(error.to_string().as_bytes()).map(|()| exit::OK), &typed),
+        Err(error) if !error.use_stderr() => {
+            return finish(&out, out.bytes(error.to_string().as_bytes()).map(|()| exit::OK), &typed);
+        }
         Err(error) => {
             if !out.json {
                 out.note(error.to_string().trim_end());
@@ -153,7 +155,8 @@ fn log_to_stderr(verbose: u8, filter: Option<&str>) {
     };
     let filter = filter.and_then(|text| tracing_subscriber::EnvFilter::try_new(text).ok());
     let filter = filter.unwrap_or_else(|| tracing_subscriber::EnvFilter::new(default));
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).without_time();
+    let subscriber =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).without_time();
     // A program that uses the library may have its own.
     drop(subscriber.try_init());
 }
@@ -165,7 +168,21 @@ mod tests {
     #[test]
     fn hints_repeat_what_was_typed_without_answers_given_beforehand() {
         let args = |line: &[&str]| line.iter().map(OsString::from).collect::<Vec<_>>();
-        let typed = typed(&args(&["/x/rwd", "-C", "a b", "to", "t1^", "--no-input", "--plan", "ff", "--exact", "-y", "--", "--yes", "c d"]));
+        let typed = typed(&args(&[
+            "/x/rwd",
+            "-C",
+            "a b",
+            "to",
+            "t1^",
+            "--no-input",
+            "--plan",
+            "ff",
+            "--exact",
+            "-y",
+            "--",
+            "--yes",
+            "c d",
+        ]));
         assert_eq!(typed.with(&["--yes"]), "rwd -C 'a b' to t1^ --exact --yes -- --yes 'c d'");
         assert_eq!(typed.other(&["log"]), "rwd -C 'a b' log");
     }

@@ -71,7 +71,13 @@ mod tests {
     fn at(text: &str, now: &str) -> Option<String> {
         let now: jiff::ZonedDateTime = now.parse().unwrap();
         let found = read_local(text, &now)?;
-        Some(jiff::Timestamp::from_millisecond(found.0).unwrap().to_zoned_datetime(now.time_zone().clone()).datetime().to_string())
+        Some(
+            jiff::Timestamp::from_millisecond(found.0)
+                .unwrap()
+                .to_zoned_datetime(now.time_zone().clone())
+                .datetime()
+                .to_string(),
+        )
     }
 
     /// TA17: a time of day is the newest such instant that is not in the future.

@@ -4,6 +4,16 @@ use checkpoint_core::{PointKind, Timestamp};
 
 use crate::wire::{PathEntry, ReasonEntry};
 
+/// Appends formatted text to a string.
+macro_rules! put {
+    ($out:expr, $($format:tt)*) => {{
+        use std::fmt::Write as _;
+        // Writing to a string cannot fail.
+        let _ = write!($out, $($format)*);
+    }};
+}
+pub(crate) use put;
+
 /// `1 file`, `3 files`.
 pub(crate) fn count(n: u64, what: &str) -> String {
     if n == 1 {
@@ -31,7 +41,9 @@ pub(crate) fn size(bytes: u64) -> String {
 
 /// The local time: without the date today.
 pub(crate) fn time(at: Timestamp, now: Timestamp) -> String {
-    let zoned = |at: Timestamp| jiff::Timestamp::from_millisecond(at.0).ok().map(|t| t.to_zoned_datetime(jiff::tz::TimeZone::system()));
+    let zoned = |at: Timestamp| {
+        jiff::Timestamp::from_millisecond(at.0).ok().map(|t| t.to_zoned_datetime(jiff::tz::TimeZone::system()))
+    };
     let (Some(at), Some(now)) = (zoned(at), zoned(now)) else { return "?".to_owned() };
     let format = if at.date() == now.date() { "%H:%M:%S" } else { "%Y-%m-%d %H:%M" };
     at.strftime(format).to_string()
@@ -84,7 +96,7 @@ fn lines(out: &mut String, heading: &str, lines: Vec<String>) {
         out.push('\n');
     }
     if more > 0 {
-        out.push_str(&format!("  and {more} more\n"));
+        put!(out, "  and {more} more\n");
     }
 }
 

@@ -51,7 +51,11 @@ pub(crate) const SAME_AS_TO: [&str; 3] = ["back", "undo", "redo"];
 
 fn schema<T: Answer>() -> (String, serde_json::Value) {
     let name = format!("rwd.{}/1", T::VERB);
-    let mut schema = schemars::generate::SchemaSettings::default().for_serialize().into_generator().into_root_schema_for::<T>().to_value();
+    let mut schema = schemars::generate::SchemaSettings::default()
+        .for_serialize()
+        .into_generator()
+        .into_root_schema_for::<T>()
+        .to_value();
     let names: Vec<String> = if T::VERB == "to" {
         std::iter::once("to").chain(SAME_AS_TO).map(|verb| format!("rwd.{verb}/1")).collect()
     } else {
@@ -435,6 +439,7 @@ pub(crate) struct Preview {
 /// `rwd to`, `back`, `undo`, `redo`.
 #[derive(Serialize, JsonSchema, Debug, Default)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_field_names, reason = "the names of the wire")]
 pub(crate) struct Restored {
     /// The operation; null when there was nothing to do.
     pub(crate) op: Option<String>,
@@ -598,6 +603,7 @@ pub(crate) struct Gc {
 /// One check of `rwd doctor`.
 #[derive(Serialize, JsonSchema, Debug, Clone)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_field_names, reason = "the names of the wire")]
 pub(crate) struct Check {
     pub(crate) check: &'static str,
     /// `ok`, `warning`, `failed` or `fixed`.

@@ -53,15 +53,14 @@ fn edited(text: &str, name: &str, value: &str) -> String {
             end_of_table = Some(at + 1);
         }
     }
-    match end_of_table {
-        Some(at) => lines.insert(at, format!("{leaf} = {value}")),
-        None => {
-            if lines.last().is_some_and(|line| !line.is_empty()) {
-                lines.push(String::new());
-            }
-            lines.push(header);
-            lines.push(format!("{leaf} = {value}"));
+    if let Some(at) = end_of_table {
+        lines.insert(at, format!("{leaf} = {value}"));
+    } else {
+        if lines.last().is_some_and(|line| !line.is_empty()) {
+            lines.push(String::new());
         }
+        lines.push(header);
+        lines.push(format!("{leaf} = {value}"));
     }
     joined(&lines)
 }
@@ -71,6 +70,7 @@ fn joined(lines: &[String]) -> String {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests write files")]
 mod tests {
     use super::*;
     use crate::config::key;
@@ -83,7 +83,8 @@ mod tests {
         let warn = Value::Text("warn".into());
         set(&file, guard, &warn).unwrap();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "[restore]\nguard = \"warn\"\n");
-        std::fs::write(&file, "# mine\n[restore] # here\nconfirm = \"ask\"\n\n[capture]\nexcludes = [\"x\"]\n").unwrap();
+        std::fs::write(&file, "# mine\n[restore] # here\nconfirm = \"ask\"\n\n[capture]\nexcludes = [\"x\"]\n")
+            .unwrap();
         set(&file, guard, &warn).unwrap();
         let odd = Value::List(vec!["a\"b".into(), "é\n".into()]);
         set(&file, key("capture.excludes").unwrap(), &odd).unwrap();

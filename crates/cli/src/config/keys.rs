@@ -231,7 +231,9 @@ impl Key {
                 u64::try_from(*value).map(Value::Int).map_err(|_| "it is negative".to_owned())
             }
             (Kind::Bytes, toml::Value::String(text)) => bytes(text).map(Value::Int).ok_or_else(|| self.wanted()),
-            (Kind::Choice(choices), toml::Value::String(text)) if choices.contains(&text.as_str()) => Ok(Value::Text(text.clone())),
+            (Kind::Choice(choices), toml::Value::String(text)) if choices.contains(&text.as_str()) => {
+                Ok(Value::Text(text.clone()))
+            }
             (Kind::List, toml::Value::Array(list)) => {
                 let texts = list.iter().map(|item| item.as_str().map(str::to_owned));
                 texts.collect::<Option<Vec<_>>>().map(Value::List).ok_or_else(|| self.wanted())
@@ -247,7 +249,9 @@ impl Key {
             return self.read(&value);
         }
         match self.kind {
-            Kind::List => Ok(Value::List(text.split(',').map(|item| item.trim().to_owned()).filter(|item| !item.is_empty()).collect())),
+            Kind::List => Ok(Value::List(
+                text.split(',').map(|item| item.trim().to_owned()).filter(|item| !item.is_empty()).collect(),
+            )),
             _ => self.read(&toml::Value::String(text.to_owned())),
         }
     }

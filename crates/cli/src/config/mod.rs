@@ -144,13 +144,16 @@ impl Settings {
         let allowed = match origin {
             Origin::Workspace(_) => key.workspace.admits(key, self.value(key.name), &value),
             // What an agent starts has the environment the agent gave it.
-            Origin::Variable(_) if key.name.starts_with("agent.") => keys::Trust::Stricter.admits(key, self.value(key.name), &value),
+            Origin::Variable(_) if key.name.starts_with("agent.") => {
+                keys::Trust::Stricter.admits(key, self.value(key.name), &value)
+            }
             _ => true,
         };
         if allowed {
             self.values.insert(key.name, (value, origin.clone()));
         } else if self.value(key.name) != Some(&value) {
-            self.warnings.push(format!("{} = {value} is not taken from {origin}: it may only make things stricter", key.name));
+            self.warnings
+                .push(format!("{} = {value} is not taken from {origin}: it may only make things stricter", key.name));
         }
     }
 
@@ -292,14 +295,16 @@ fn read(path: &Path) -> std::io::Result<Option<String>> {
 fn flatten(text: &str, origin: &Origin) -> Result<Vec<(String, toml::Value)>, CliError> {
     let table: toml::Table = toml::from_str(text).map_err(|error| {
         let at = error.span().map(|span| text.get(..span.start).unwrap_or_default().lines().count().max(1));
-        let line = at.map(|line| format!("line {line}")).unwrap_or_else(|| "the file".to_owned());
+        let line = at.map_or_else(|| "the file".to_owned(), |line| format!("line {line}"));
         bad(&line, error.message(), origin)
     })?;
     let mut flat = Vec::new();
     let mut left: Vec<(String, toml::Value)> = table.into_iter().collect();
     while let Some((name, value)) = left.pop() {
         match value {
-            toml::Value::Table(inner) => left.extend(inner.into_iter().map(|(key, value)| (format!("{name}.{key}"), value))),
+            toml::Value::Table(inner) => {
+                left.extend(inner.into_iter().map(|(key, value)| (format!("{name}.{key}"), value)));
+            }
             value => flat.push((name, value)),
         }
     }
@@ -308,4 +313,5 @@ fn flatten(text: &str, origin: &Origin) -> Result<Vec<(String, toml::Value)>, Cl
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests write files")]
 mod tests;

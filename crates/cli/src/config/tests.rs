@@ -42,7 +42,8 @@ fn a_workspace_file_only_makes_things_stricter() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("w");
     write(&dir.path().join(".config/rwd/config.toml"), "[restore]\nguard = 'warn'\n");
-    let lax = "[restore]\nguard = 'off'\nconfirm = 'never'\n[retention]\nmax_turns = 1\n[agent]\nmay_restore = 'allow'\n";
+    let lax =
+        "[restore]\nguard = 'off'\nconfirm = 'never'\n[retention]\nmax_turns = 1\n[agent]\nmay_restore = 'allow'\n";
     write(&root.join(WORKSPACE_FILE), lax);
     let settings = Settings::load(&world(dir.path(), &[]), Some(&root), false).unwrap();
     assert_eq!(settings.guard(), GuardMode::Warn);
@@ -50,9 +51,15 @@ fn a_workspace_file_only_makes_things_stricter() {
     assert_eq!(settings.quota().max_turns, 500);
     assert_eq!(settings.may_restore(), MayRestore::Ask);
     assert_eq!(settings.warnings.len(), 4);
-    write(&root.join(WORKSPACE_FILE), "[restore]\nguard = 'require'\nconfirm = 'plan'\n[agent]\nmay_restore = 'never'\n");
+    write(
+        &root.join(WORKSPACE_FILE),
+        "[restore]\nguard = 'require'\nconfirm = 'plan'\n[agent]\nmay_restore = 'never'\n",
+    );
     let settings = Settings::load(&world(dir.path(), &[]), Some(&root), false).unwrap();
-    assert_eq!((settings.guard(), settings.confirm(), settings.may_restore()), (GuardMode::Require, Confirm::Plan, MayRestore::Never));
+    assert_eq!(
+        (settings.guard(), settings.confirm(), settings.may_restore()),
+        (GuardMode::Require, Confirm::Plan, MayRestore::Never)
+    );
 }
 
 /// Design § 7: `RWD_*` variables cannot loosen `agent.*`.

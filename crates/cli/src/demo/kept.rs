@@ -16,7 +16,8 @@ pub(super) struct Kept(BTreeMap<Vec<u8>, (char, u32, Vec<u8>)>);
 impl Kept {
     pub(super) fn of(top: &Path) -> Result<Self, CliError> {
         let mut all = BTreeMap::new();
-        read(top, top, &mut all).map_err(|source| CliError::failure("the demonstration's tree cannot be read", source))?;
+        read(top, top, &mut all)
+            .map_err(|source| CliError::failure("the demonstration's tree cannot be read", source))?;
         Ok(Self(all))
     }
 
@@ -27,7 +28,8 @@ impl Kept {
     /// Paths that are not the same in both.
     pub(super) fn differing(&self, other: &Self) -> Vec<Vec<u8>> {
         let names = self.0.keys().chain(other.0.keys());
-        let mut differing: Vec<Vec<u8>> = names.filter(|name| self.0.get(*name) != other.0.get(*name)).cloned().collect();
+        let mut differing: Vec<Vec<u8>> =
+            names.filter(|name| self.0.get(*name) != other.0.get(*name)).cloned().collect();
         differing.sort();
         differing.dedup();
         differing
@@ -55,6 +57,7 @@ fn read(top: &Path, dir: &Path, all: &mut BTreeMap<Vec<u8>, (char, u32, Vec<u8>)
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests write files")]
 mod tests {
     use super::*;
 

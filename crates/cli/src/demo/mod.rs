@@ -16,6 +16,7 @@ use crate::wire;
 use crate::world::World;
 use crate::{exit, text};
 
+use crate::text::put;
 use kept::Kept;
 
 /// What the play has come to.
@@ -44,17 +45,22 @@ pub(crate) fn demo(run: &Run, args: &DemoArgs) -> Result<u8, CliError> {
     let dir = if args.keep { Some(wire::absolute(&scratch.keep())) } else { None };
     ended?;
     let passed = play.differing.is_empty() && play.comparisons > 0;
-    let differing = play.differing.iter().map(|path| wire::absolute(Path::new(&*String::from_utf8_lossy(path)))).collect();
+    let differing =
+        play.differing.iter().map(|path| wire::absolute(Path::new(&*String::from_utf8_lossy(path)))).collect();
     let answer = wire::Demo { comparisons: play.comparisons, differing, passed, dir };
     run.out.answer(&answer, |answer| {
         let mut out = String::new();
         if answer.passed {
-            out.push_str(&format!("\n{} of the whole tree, every byte as it should be\n", text::count(answer.comparisons, "comparison")));
+            put!(
+                out,
+                "\n{} of the whole tree, every byte as it should be\n",
+                text::count(answer.comparisons, "comparison")
+            );
         } else {
             text::paths(&mut out, "these differ:", &answer.differing);
         }
         if let Some(dir) = &answer.dir {
-            out.push_str(&format!("to look around: cd {}\n", crate::error::quote(&dir.line())));
+            put!(out, "to look around: cd {}\n", crate::error::quote(&dir.line()));
         } else {
             out.push_str("to protect a project of yours: cd PROJECT && rwd save\n");
         }
@@ -127,8 +133,11 @@ impl Play<'_> {
         }
         if shown && !self.run.out.json {
             let place = format!(" -C {} --data-dir {}", self.work.display(), self.data.display());
-            let indented: String = answer.text().replace(&place, "").lines().map(|line| format!("  {line}\n")).collect();
-            drop(self.run.out.bytes(format!("\n$ rwd {}\n{indented}", words.join(" ")).as_bytes()));
+            let mut text = format!("\n$ rwd {}\n", words.join(" "));
+            for line in answer.text().replace(&place, "").lines() {
+                put!(text, "  {line}\n");
+            }
+            drop(self.run.out.bytes(text.as_bytes()));
         }
         Ok(())
     }

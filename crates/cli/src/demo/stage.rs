@@ -53,14 +53,26 @@ fn uncommitted(work: &Path) -> io::Result<()> {
 fn commit(work: &Path) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let repo = gix::init(work)?;
     let mut editor = repo.edit_tree(gix::ObjectId::empty_tree(repo.object_hash()))?;
-    for name in ["README.md", "src/main.rs", "src/bread.rs", "src/legacy/oven.rs", "src/legacy/notes and ideas.txt", "config", "logo.bin"] {
+    for name in [
+        "README.md",
+        "src/main.rs",
+        "src/bread.rs",
+        "src/legacy/oven.rs",
+        "src/legacy/notes and ideas.txt",
+        "config",
+        "logo.bin",
+    ] {
         let blob = repo.write_blob(fs::read(work.join(name))?)?;
         editor.upsert(name, gix::objs::tree::EntryKind::Blob, blob)?;
     }
     let script = repo.write_blob(fs::read(work.join("deploy.sh"))?)?;
     editor.upsert("deploy.sh", gix::objs::tree::EntryKind::BlobExecutable, script)?;
     let tree = editor.write()?.detach();
-    let who = gix::actor::SignatureRef { name: "baker".into(), email: "baker@example.invalid".into(), time: "1700000000 +0000" };
+    let who = gix::actor::SignatureRef {
+        name: "baker".into(),
+        email: "baker@example.invalid".into(),
+        time: "1700000000 +0000",
+    };
     repo.commit_as(who, who, "HEAD", "Open the bakery", tree, Vec::<gix::ObjectId>::new())?;
     let mut index = repo.index_from_tree(&tree)?;
     index.write(gix::index::write::Options::default())?;

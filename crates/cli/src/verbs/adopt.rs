@@ -28,7 +28,10 @@ pub(crate) fn adopt(run: &Run) -> Result<u8, CliError> {
     };
     run.out.answer(&answer, |answer| match (&answer.from, answer.changed) {
         (Some(from), _) => format!("taken over from {}: workspace {}\n", from.line(), text::short(&answer.workspace)),
-        (None, true) => format!("taken over: older points restore with --adopt, as {}\n", run.typed.other(&["to", "latest", "--adopt"])),
+        (None, true) => format!(
+            "taken over: older points restore with --adopt, as {}\n",
+            run.typed.other(&["to", "latest", "--adopt"])
+        ),
         (None, false) => "nothing to adopt: this workspace is where it was\n".to_owned(),
     })?;
     Ok(if changed { exit::OK } else { exit::NOTHING })

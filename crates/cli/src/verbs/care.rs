@@ -9,6 +9,7 @@ use crate::args::{GcArgs, VerifyArgs};
 use crate::compose::Opened;
 use crate::error::CliError;
 use crate::run::Run;
+use crate::text::put;
 use crate::wire;
 use crate::{exit, text};
 
@@ -27,18 +28,21 @@ pub(crate) fn du(run: &Run) -> Result<u8, CliError> {
         own_bytes: usage.own_bytes + beside_store(&opened),
         shared_bytes: usage.shared_bytes,
         points,
-        by_kind: by_kind.into_iter().map(|(kind, (points, new_bytes))| wire::KindUse { kind, points, new_bytes }).collect(),
+        by_kind: by_kind
+            .into_iter()
+            .map(|(kind, (points, new_bytes))| wire::KindUse { kind, points, new_bytes })
+            .collect(),
     };
     run.out.answer(&answer, |answer| {
         let mut out = format!("{} in {}", text::size(answer.own_bytes), text::count(answer.points, "point"));
         if answer.shared_bytes > 0 {
-            out.push_str(&format!(", {} more shared with the repository", text::size(answer.shared_bytes)));
+            put!(out, ", {} more shared with the repository", text::size(answer.shared_bytes));
         }
         out.push('\n');
         for kind in &answer.by_kind {
-            out.push_str(&format!("  {:<11} {:>6}  {:>10}\n", kind.kind, kind.points, text::size(kind.new_bytes)));
+            put!(out, "  {:<11} {:>6}  {:>10}\n", kind.kind, kind.points, text::size(kind.new_bytes));
         }
-        out.push_str(&format!("to free what nothing needs: {}\n", run.typed.other(&["gc"])));
+        put!(out, "to free what nothing needs: {}\n", run.typed.other(&["gc"]));
         out
     })?;
     Ok(exit::OK)
@@ -53,7 +57,7 @@ fn beside_store(opened: &Opened) -> u64 {
 fn own_bytes(dir: &Path, except: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let Ok(entries) = std::fs::read_dir(dir) else { return 0 };
-    let blocks = |path: &Path| path.symlink_metadata().map(|facts| facts.blocks() * 512).unwrap_or(0);
+    let blocks = |path: &Path| path.symlink_metadata().map_or(0, |facts| facts.blocks() * 512);
     let mut total = blocks(dir);
     for entry in entries.flatten() {
         let path = entry.path();
@@ -93,7 +97,7 @@ pub(crate) fn gc(run: &Run, args: &GcArgs) -> Result<u8, CliError> {
             answer.kept_objects
         );
         if !answer.dropped_points.is_empty() {
-            out.push_str(&format!("{} beyond the limits removed\n", text::count(answer.dropped_points.len() as u64, "point")));
+            put!(out, "{} beyond the limits removed\n", text::count(answer.dropped_points.len() as u64, "point"));
         }
         out
     });
@@ -108,12 +112,17 @@ pub(crate) fn verify(run: &Run, args: &VerifyArgs) -> Result<u8, CliError> {
     let opened = super::open(run)?;
     let level = if args.rehash { VerifyLevel::Rehash } else { VerifyLevel::Reachable };
     let verified = opened.engine.verify(level)?;
-    let damaged = verified.damaged.iter().map(|d| wire::DamageEntry { id: d.point.to_string(), reason: d.reason.clone() }).collect();
+    let damaged = verified
+        .damaged
+        .iter()
+        .map(|d| wire::DamageEntry { id: d.point.to_string(), reason: d.reason.clone() })
+        .collect();
     let answer = wire::Verified { checkpoints: verified.checkpoints, damaged, rehashed: args.rehash };
     run.out.answer(&answer, |answer| {
-        let mut out = format!("{} checked, {} damaged\n", text::count(answer.checkpoints, "point"), answer.damaged.len());
+        let mut out =
+            format!("{} checked, {} damaged\n", text::count(answer.checkpoints, "point"), answer.damaged.len());
         for damage in &answer.damaged {
-            out.push_str(&format!("  {}  {}\n", text::short(&damage.id), damage.reason));
+            put!(out, "  {}  {}\n", text::short(&damage.id), damage.reason);
         }
         if !answer.damaged.is_empty() {
             out.push_str("all other points restore as before\n");

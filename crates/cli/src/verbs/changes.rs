@@ -10,6 +10,7 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 
 use crate::compose::Opened;
 use crate::error::CliError;
+use crate::text::put;
 use crate::wire::{self, ChangeEntry};
 
 /// Larger content is not compared line by line.
@@ -24,7 +25,8 @@ pub(super) fn now(opened: &Opened) -> Result<Snapshot, CliError> {
     let latest = opened.index.points(&newest)?.pop();
     let held = opened.index.held()?;
     let not_held: BTreeSet<RelPath> = latest.iter().flat_map(|point| point.sensitive.iter().cloned()).collect();
-    let temporaries: Vec<Vec<u8>> = opened.index.open_intent()?.iter().map(|i| Temporaries(i.operation).prefix()).collect();
+    let temporaries: Vec<Vec<u8>> =
+        opened.index.open_intent()?.iter().map(|i| Temporaries(i.operation).prefix()).collect();
     let captured = opened.snapshots.capture(&CaptureRequest {
         base: latest.and_then(|point| point.snapshot),
         held: &held,
@@ -40,7 +42,12 @@ pub(super) fn now(opened: &Opened) -> Result<Snapshot, CliError> {
 }
 
 /// All changes between two states, narrowed to a selection. Directories that only hold others are left out.
-pub(super) fn between(opened: &Opened, before: &Snapshot, after: &Snapshot, selection: &[RelPath]) -> Result<Vec<Change>, CliError> {
+pub(super) fn between(
+    opened: &Opened,
+    before: &Snapshot,
+    after: &Snapshot,
+    selection: &[RelPath],
+) -> Result<Vec<Change>, CliError> {
     let mut changes: Vec<Change> = Vec::new();
     opened.snapshots.diff(before, after, &mut |change| {
         let wanted = selection.is_empty() || selection.iter().any(|named| change.path.is_at_or_below(named));
@@ -103,7 +110,9 @@ fn on_disk(opened: &Opened, path: &RelPath, state: &PathState) -> Result<Option<
     let opened = rustix::fs::openat2(&root, name, flags, Mode::empty(), resolve);
     // A kernel without it: the last component is not followed, and what is read is only shown.
     let opened = match opened {
-        Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) => rustix::fs::openat(&root, name, flags, Mode::empty()),
+        Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) => {
+            rustix::fs::openat(&root, name, flags, Mode::empty())
+        }
         other => other,
     };
     let file = std::fs::File::from(opened.map_err(|errno| failed(errno.into()))?);
@@ -176,9 +185,9 @@ fn header(change: &Change) -> Vec<u8> {
     let (old, new) = (mode(&change.before), mode(&change.after));
     let mut out = format!("diff --rwd {} {}\n", quoted("a/", &change.path), quoted("b/", &change.path));
     match (change.before.is_absent(), change.after.is_absent()) {
-        (true, _) => out.push_str(&format!("new file mode {new}\n")),
-        (_, true) => out.push_str(&format!("deleted file mode {old}\n")),
-        _ if old != new => out.push_str(&format!("old mode {old}\nnew mode {new}\n")),
+        (true, _) => put!(out, "new file mode {new}\n"),
+        (_, true) => put!(out, "deleted file mode {old}\n"),
+        _ if old != new => put!(out, "old mode {old}\nnew mode {new}\n"),
         _ => {}
     }
     out.into_bytes()

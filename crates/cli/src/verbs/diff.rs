@@ -8,6 +8,7 @@ use crate::compose::Opened;
 use crate::error::CliError;
 use crate::paths::Paths;
 use crate::run::Run;
+use crate::text::put;
 use crate::wire::{self, ChangeEntry};
 use crate::{exit, text};
 
@@ -93,12 +94,16 @@ fn start_of_last_turn(run: &Run, opened: &Opened, notes: &mut Vec<String>) -> Re
 
 fn human(answer: &wire::Diff, stat: bool) -> String {
     let to = answer.to.as_deref().map_or("now", text::short);
-    let mut out = format!("{} changed from {} to {to}\n", text::count(answer.changes.len() as u64, "path"), text::short(&answer.from));
+    let mut out = format!(
+        "{} changed from {} to {to}\n",
+        text::count(answer.changes.len() as u64, "path"),
+        text::short(&answer.from)
+    );
     for change in &answer.changes {
         out.push_str(&line(change, stat));
     }
     for note in &answer.notes {
-        out.push_str(&format!("{note}\n"));
+        put!(out, "{note}\n");
     }
     out
 }
@@ -111,7 +116,7 @@ pub(super) fn line(change: &ChangeEntry, stat: bool) -> String {
             (_, Some(added), Some(removed)) => format!("+{added} -{removed}"),
             _ => String::new(),
         };
-        line.push_str(&format!("  {counts}"));
+        put!(line, "  {counts}");
     }
     line + "\n"
 }

@@ -8,12 +8,14 @@ use checkpoint_core::{VerifyLevel, WorkspaceFs};
 use durable_fs::FsFacts;
 
 use super::log;
+use crate::approve::Consent;
 use crate::args::DoctorArgs;
 use crate::compose::{self, Located, Opened};
 use crate::config::Settings;
 use crate::error::{CliError, report};
 use crate::output::Color;
 use crate::run::Run;
+use crate::text::put;
 use crate::wire::{self, Check};
 use crate::{exit, text};
 
@@ -28,7 +30,8 @@ struct Doctor<'a> {
 pub(crate) fn doctor(run: &Run, args: &DoctorArgs) -> Result<u8, CliError> {
     let mut doctor = Doctor { run, fix: args.fix, checks: Vec::new(), exit: exit::OK };
     doctor.all();
-    let answer = wire::Doctor { ok: doctor.exit == exit::OK, version: env!("CARGO_PKG_VERSION"), checks: doctor.checks };
+    let answer =
+        wire::Doctor { ok: doctor.exit == exit::OK, version: env!("CARGO_PKG_VERSION"), checks: doctor.checks };
     run.out.answer(&answer, |answer| human(run, answer, args.fix))?;
     Ok(doctor.exit)
 }
@@ -45,8 +48,8 @@ impl Doctor<'_> {
     /// What failed decides the exit code; the first one counts.
     fn failed(&mut self, check: &'static str, error: &CliError) {
         let report = report(error, &self.run.typed);
-        let causes: String = report.body.causes.iter().map(|cause| format!(": {cause}")).collect();
-        self.say(check, "failed", report.body.message + &causes, report.body.hints.first().cloned());
+        let message = std::iter::once(report.body.message).chain(report.body.causes).collect::<Vec<_>>().join(": ");
+        self.say(check, "failed", message, report.body.hints.first().cloned());
         if self.exit == exit::OK {
             self.exit = report.exit;
         }
@@ -64,7 +67,14 @@ impl Doctor<'_> {
             Ok(located) => located,
             Err(error) => return self.failed("workspace", &error),
         };
-        self.ok("workspace", format!("{} is {}", located.root().display(), located.workspace.id.to_string().get(..8).unwrap_or_default()));
+        self.ok(
+            "workspace",
+            format!(
+                "{} is {}",
+                located.root().display(),
+                located.workspace.id.to_string().get(..8).unwrap_or_default()
+            ),
+        );
         self.file_systems(&located);
         let settings = match Settings::load(&self.run.world, Some(located.root()), true) {
             Ok(settings) if settings.warnings.is_empty() => {
@@ -78,11 +88,13 @@ impl Doctor<'_> {
             Err(error) => return self.failed("settings", &error),
         };
         match located.dir.index_kind() {
-            Ok(None) => return self.say("index", "warning", "there is no index yet", Some(self.run.typed.other(&["save"]))),
+            Ok(None) => {
+                return self.say("index", "warning", "there is no index yet", Some(self.run.typed.other(&["save"])));
+            }
             Ok(Some(_)) => {}
             Err(error) => return self.failed("index", &error.into()),
         }
-        match compose::open(self.run, located, settings, super::asker(self.run, crate::approve::Consent::Nobody)) {
+        match compose::open(self.run, located, settings, &|_, _| Ok(super::asker(self.run, Consent::Nobody))) {
             Ok(opened) => self.store(&opened),
             Err(error) => self.failed("index", &error),
         }
@@ -104,7 +116,8 @@ impl Doctor<'_> {
         }
         for (path, mode) in &open {
             if let Err(source) = std::fs::set_permissions(path, std::fs::Permissions::from_mode(*mode)) {
-                let error = CliError::failure(format!("the permissions of {} cannot be changed", path.display()), source);
+                let error =
+                    CliError::failure(format!("the permissions of {} cannot be changed", path.display()), source);
                 return self.failed("data-directory", &error);
             }
         }
@@ -120,9 +133,19 @@ impl Doctor<'_> {
                     let detail = format!("{name}: stamps younger than 2 s are not trusted, so captures read more");
                     self.say(check, "warning", detail, None);
                 }
-                Err(source) => self.failed(check, &CliError::failure(format!("cannot look at {}", path.display()), source)),
+                Err(source) => {
+                    self.failed(check, &CliError::failure(format!("cannot look at {}", path.display()), source));
+                }
             }
         }
+        if let Err(source) = tempfile::tempfile_in(located.dir.path()) {
+            let error = CliError::failure(
+                format!("{} may not be written: nothing can be captured", located.dir.path().display()),
+                source,
+            );
+            return self.failed("writable", &error);
+        }
+        self.ok("writable", "the store may be written");
         let mounts = (durable_fs::mount_id(located.root()), durable_fs::mount_id(located.data.path()));
         let same = matches!(mounts, (Ok(Some(root)), Ok(Some(data))) if root == data);
         if !same {
@@ -132,10 +155,13 @@ impl Doctor<'_> {
         match exchanges(located.dir.path()) {
             Ok(true) => self.ok("exchange", "two names can be exchanged in one step"),
             Ok(false) => {
-                let detail = "names cannot be exchanged here: a restore compares, then renames, a window of microseconds";
+                let detail =
+                    "names cannot be exchanged here: a restore compares, then renames, a window of microseconds";
                 self.say("exchange", "warning", detail, None);
             }
-            Err(source) => self.failed("exchange", &CliError::failure("the exchange of two names cannot be tried", source)),
+            Err(source) => {
+                self.failed("exchange", &CliError::failure("the exchange of two names cannot be tried", source));
+            }
         }
     }
 
@@ -182,7 +208,9 @@ impl Doctor<'_> {
         match opened.engine.gc(true) {
             Ok(report) if report.swept == 0 => self.ok("leftovers", "none"),
             Ok(_) if self.fix => match opened.engine.gc(false) {
-                Ok(done) => self.say("leftovers", "fixed", format!("{} removed", text::count(done.swept, "file")), None),
+                Ok(done) => {
+                    self.say("leftovers", "fixed", format!("{} removed", text::count(done.swept, "file")), None);
+                }
                 Err(error) => self.failed("leftovers", &error.into()),
             },
             Ok(report) => {
@@ -238,13 +266,18 @@ fn human(run: &Run, answer: &wire::Doctor, fix: bool) -> String {
             "fixed" => run.out.paint(Color::Green, "fixed   "),
             _ => run.out.paint(Color::Yellow, "warning "),
         };
-        out.push_str(&format!("{status}{:<22} {}\n", check.check, wire::shown(&check.detail)));
+        put!(out, "{status}{:<22} {}\n", check.check, wire::shown(&check.detail));
         if let Some(hint) = &check.hint {
-            out.push_str(&format!("{:30} {hint}\n", ""));
+            put!(out, "{:30} {hint}\n", "");
         }
     }
-    if !fix && answer.checks.iter().any(|check| check.status == "warning" && check.hint.as_ref().is_some_and(|h| h.ends_with("--fix"))) {
-        out.push_str(&format!("to put right what can be put right: {}\n", run.typed.other(&["doctor", "--fix"])));
+    if !fix
+        && answer
+            .checks
+            .iter()
+            .any(|check| check.status == "warning" && check.hint.as_ref().is_some_and(|h| h.ends_with("--fix")))
+    {
+        put!(out, "to put right what can be put right: {}\n", run.typed.other(&["doctor", "--fix"]));
     }
     out
 }

@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use checkpoint_core::{
-    BoundaryRule, Clock, Name, Operation, Point, PointKind, PointQuery, SessionKey, Timestamp,
-};
+use checkpoint_core::{BoundaryRule, Clock, Name, Operation, Point, PointKind, PointQuery, SessionKey, Timestamp};
 
 use crate::args::LogArgs;
 use crate::compose::Opened;
@@ -12,6 +10,7 @@ use crate::error::CliError;
 use crate::output::Color;
 use crate::run::Run;
 use crate::system::SystemClock;
+use crate::text::put;
 use crate::wire::{self, GapEntry, OperationEntry, PointEntry};
 use crate::{exit, text};
 
@@ -36,7 +35,9 @@ pub(crate) fn log(run: &Run, args: &LogArgs) -> Result<u8, CliError> {
     for point in opened.index.points(&PointQuery { limit: bounded, ..query })? {
         if point.kind == PointKind::Gap {
             gaps.push(point);
-        } else if (args.all || (point.listed && point.kind != PointKind::Guard)) && (!args.named || names.iter().any(|n| n.point == point.id)) {
+        } else if (args.all || (point.listed && point.kind != PointKind::Guard))
+            && (!args.named || names.iter().any(|n| n.point == point.id))
+        {
             more |= limit.is_some_and(|n| points.len() >= n);
             points.push(point);
         }
@@ -81,7 +82,9 @@ pub(crate) fn entries(opened: &Opened, points: &[Point], names: &[Name]) -> Vec<
     for point in points {
         // Where the first point of a session has no cut at all, its harness has no door, and nobody need ask again.
         let door = *doors.entry(point.session.clone()).or_insert_with(|| cut(point, BoundaryRule::Before).is_some());
-        let seq = |rule| Some(point).filter(|_| door).and_then(|p| cut(p, rule)).and_then(|cut| cut.boundary).map(|b| b.seq().0);
+        let seq = |rule| {
+            Some(point).filter(|_| door).and_then(|p| cut(p, rule)).and_then(|cut| cut.boundary).map(|b| b.seq().0)
+        };
         out.push(PointEntry {
             cut_before: seq(BoundaryRule::Before),
             cut_after: seq(BoundaryRule::After),
@@ -106,7 +109,9 @@ pub(crate) fn entry(opened: &Opened, point: &Point, names: &[Name]) -> PointEntr
         new_bytes: point.new_bytes,
         note: point.note.clone(),
         names: names.iter().filter(|name| name.point == point.id).map(|name| name.label.clone()).collect(),
-        restorable: point.snapshot.is_some() && point.damaged.is_none() && point.incarnation == opened.located.incarnation(),
+        restorable: point.snapshot.is_some()
+            && point.damaged.is_none()
+            && point.incarnation == opened.located.incarnation(),
         cut_before: None,
         cut_after: None,
         damaged: point.damaged.clone(),
@@ -170,11 +175,15 @@ impl View<'_> {
         let mut out = String::new();
         if let (Some(since), Some(reason)) = (answer.unprotected_since, &answer.unprotected_reason) {
             let line = format!("not protected since {}: {reason}", text::minute(Timestamp(since), now));
-            out.push_str(&format!("{}\n", self.run.out.paint(Color::Yellow, &line)));
+            put!(out, "{}\n", self.run.out.paint(Color::Yellow, &line));
         }
         if let Some(op) = &answer.unfinished {
-            let line = format!("operation {} is unfinished: {}", text::short(op), self.run.typed.other(&["recover", "--back"]));
-            out.push_str(&format!("{}\n", self.run.out.paint(Color::Yellow, &line)));
+            let line = format!(
+                "operation {} is unfinished: {}",
+                text::short(op),
+                self.run.typed.other(&["recover", "--back"])
+            );
+            put!(out, "{}\n", self.run.out.paint(Color::Yellow, &line));
         }
         if self.args.ops {
             self.operations(&mut out, answer, now);
@@ -196,24 +205,30 @@ impl View<'_> {
                 (other, None) => format!("  {other}"),
             };
             let when = text::time(Timestamp(op.at), now);
-            out.push_str(&format!("{id}  {when}  {:<7}  {}{state}\n", op.kind, wire::shown(&op.summary)));
+            put!(out, "{id}  {when}  {:<7}  {}{state}\n", op.kind, wire::shown(&op.summary));
         }
-        let done = answer.operations.iter().rev().find(|op| op.state == "done" && op.reversed_by.is_none() && op.kind == "restore");
+        let done = answer
+            .operations
+            .iter()
+            .rev()
+            .find(|op| op.state == "done" && op.reversed_by.is_none() && op.kind == "restore");
         if let Some(op) = done {
-            out.push_str(&format!("to take the last one back: {}\n", self.run.typed.other(&["undo", text::short(&op.id)])));
+            put!(out, "to take the last one back: {}\n", self.run.typed.other(&["undo", text::short(&op.id)]));
         }
     }
 
     fn timeline(&self, out: &mut String, answer: &wire::Log, now: Timestamp) {
         if self.points.is_empty() && self.gaps.is_empty() {
             let what = if self.args.named { "no named points" } else { "no points yet" };
-            out.push_str(&format!("{what}; to make one: {}\n", self.run.typed.other(&["save"])));
+            put!(out, "{what}; to make one: {}\n", self.run.typed.other(&["save"]));
             return;
         }
         let mut lanes = Lanes::default();
         let sessions: BTreeSet<&SessionKey> = self.points.iter().chain(self.gaps).map(|point| &point.session).collect();
-        let entries: BTreeMap<&str, &PointEntry> = answer.points.iter().map(|entry| (entry.id.as_str(), entry)).collect();
-        let mut all: Vec<&Point> = self.points.iter().chain(self.gaps.iter().filter(|_| self.args.all || self.args.graph)).collect();
+        let entries: BTreeMap<&str, &PointEntry> =
+            answer.points.iter().map(|entry| (entry.id.as_str(), entry)).collect();
+        let mut all: Vec<&Point> =
+            self.points.iter().chain(self.gaps.iter().filter(|_| self.args.all || self.args.graph)).collect();
         all.sort_by_key(|point| point.ord);
         if self.more {
             out.push_str("…\n");
@@ -227,45 +242,46 @@ impl View<'_> {
             let turn = last.turn.map(|turn| format!("t{turn}^")).unwrap_or_default();
             if !turn.is_empty() {
                 let target = if sessions.len() > 1 { format!("{}/{turn}", last.session) } else { turn };
-                out.push_str(&format!("to see what the last turn did: {}\n", self.run.typed.other(&["preview", &target])));
+                put!(out, "to see what the last turn did: {}\n", self.run.typed.other(&["preview", &target]));
             }
         } else if let Some(point) = all.iter().rev().find(|p| p.snapshot.is_some()) {
-            out.push_str(&format!("to see what changed since: {}\n", self.run.typed.other(&["preview", &point.id.short()])));
+            put!(out, "to see what changed since: {}\n", self.run.typed.other(&["preview", &point.id.short()]));
         }
     }
 
     fn line(&self, point: &Point, entry: Option<&PointEntry>, lane: &str, sessions: bool, now: Timestamp) -> String {
         let out = &self.run.out;
-        let mut line = format!("{lane}{}  {}  ", out.paint(Color::Id, &point.id.short()), text::time(point.at, now));
+        let mut row = format!("{lane}{}  {}  ", out.paint(Color::Id, &point.id.short()), text::time(point.at, now));
         let place = match (point.turn, point.step) {
             (Some(turn), Some(step)) => format!("t{turn}.{step}"),
             (Some(turn), None) => format!("t{turn}"),
             _ => "-".to_owned(),
         };
-        line.push_str(&format!("{place:<5} {:<9}", text::kind(point.kind)));
-        match point.kind {
-            PointKind::Gap => line.push_str(&out.paint(Color::Yellow, &format!("not captured: {}", gap_reason(point)))),
-            _ => line.push_str(&format!("{} changed", text::count(point.changed, "path"))),
+        put!(row, "{place:<5} {:<9}", text::kind(point.kind));
+        if point.kind == PointKind::Gap {
+            row.push_str(&out.paint(Color::Yellow, &format!("not captured: {}", gap_reason(point))));
+        } else {
+            put!(row, "{} changed", text::count(point.changed, "path"));
         }
         if let Some(entry) = entry {
             for name in &entry.names {
-                line.push_str(&format!("  {}", out.paint(Color::Green, &format!("[{name}]"))));
+                put!(row, "  {}", out.paint(Color::Green, &format!("[{name}]")));
             }
             if !entry.restorable {
                 let why = if entry.damaged.is_some() { "damaged" } else { "of a replaced directory" };
-                line.push_str(&format!("  {}", out.paint(Color::Red, &format!("not restorable: {why}"))));
+                put!(row, "  {}", out.paint(Color::Red, &format!("not restorable: {why}")));
             }
         }
         let about = point.note.as_ref().or(point.trigger.as_ref());
         if let Some(about) = about {
             let short: String = about.chars().take(60).collect();
-            line.push_str(&format!("  {}", wire::shown(&short)));
+            put!(row, "  {}", wire::shown(&short));
         }
         if sessions {
-            line.push_str(&format!("  {}", out.paint(Color::Dim, &point.session.to_string())));
+            put!(row, "  {}", out.paint(Color::Dim, &point.session.to_string()));
         }
-        line.push('\n');
-        line
+        row.push('\n');
+        row
     }
 }
 

@@ -62,7 +62,7 @@ pub(crate) fn dispatch(run: &Run, verb: Verb) -> Result<u8, CliError> {
 fn open(run: &Run) -> Result<Opened, CliError> {
     let located = compose::find(run)?;
     let settings = Settings::load(&run.world, Some(located.root()), run.global.force)?;
-    compose::open(run, located, settings, asker(run, Consent::Nobody))
+    compose::open(run, located, settings, &|_, _| Ok(asker(run, Consent::Nobody)))
 }
 
 fn asker(run: &Run, consent: Consent) -> Arc<dyn Approver> {

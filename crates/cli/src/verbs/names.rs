@@ -6,6 +6,7 @@ use crate::args::{DropArgs, NameArgs};
 use crate::compose::Opened;
 use crate::error::CliError;
 use crate::run::Run;
+use crate::text::put;
 use crate::wire;
 use crate::{exit, text};
 
@@ -21,7 +22,9 @@ pub(crate) fn name(run: &Run, args: &NameArgs) -> Result<u8, CliError> {
         checkpoint_core::check_name(label).map_err(|why| EngineError::BadName { label: label.clone(), why })?;
         let (point, _) = super::stored_point(run, &opened, target)?;
         if point.snapshot.is_none() {
-            return Err(EngineError::NotRestorable { point: point.id, why: "its capture did not happen".to_owned() }.into());
+            return Err(
+                EngineError::NotRestorable { point: point.id, why: "its capture did not happen".to_owned() }.into()
+            );
         }
         opened.engine.name(&point, label, None)?;
         wire::Named { label: label.clone(), id: Some(point.id.to_string()), deleted: false }
@@ -47,10 +50,10 @@ pub(crate) fn drop(run: &Run, args: &DropArgs) -> Result<u8, CliError> {
     run.out.answer(&answer, |answer| {
         let mut out = format!("{} dropped\n", text::count(answer.dropped.len() as u64, "point"));
         for note in &answer.notes {
-            out.push_str(&format!("{note}\n"));
+            put!(out, "{note}\n");
         }
         if !answer.dropped.is_empty() {
-            out.push_str(&format!("to free the space: {}\n", run.typed.other(&["gc"])));
+            put!(out, "to free the space: {}\n", run.typed.other(&["gc"]));
         }
         out
     })?;
@@ -70,7 +73,8 @@ fn which(run: &Run, opened: &Opened, args: &DropArgs) -> Result<(DropWhich, Stri
     let mut ids = Vec::new();
     for target in &args.targets {
         // A gap has an id too, and no state: it can be dropped all the same.
-        let by_prefix = PointQuery { id_prefix: Some(target.to_lowercase()), kinds: vec![PointKind::Gap], ..PointQuery::default() };
+        let by_prefix =
+            PointQuery { id_prefix: Some(target.to_lowercase()), kinds: vec![PointKind::Gap], ..PointQuery::default() };
         let is_hex = target.len() >= 4 && target.bytes().all(|b| b.is_ascii_hexdigit());
         let gap = if is_hex { opened.index.points(&by_prefix)?.pop() } else { None };
         let point = match super::stored_point(run, opened, target) {

@@ -11,6 +11,7 @@ use crate::config::{MayRestore, Settings};
 use crate::error::CliError;
 use crate::paths::Paths;
 use crate::run::Run;
+use crate::text::put;
 use crate::wire;
 use crate::{exit, text};
 
@@ -59,7 +60,7 @@ pub(crate) fn preview(run: &Run, args: &ToArgs) -> Result<u8, CliError> {
         if preview.plan.is_empty() && preview.cut.is_none() {
             out.push_str("nothing to do\n");
         } else {
-            out.push_str(&format!("to do it: {}\n", answer.apply));
+            put!(out, "to do it: {}\n", answer.apply);
         }
         out
     })?;
@@ -110,22 +111,19 @@ pub(crate) fn redo(run: &Run, args: &RedoArgs) -> Result<u8, CliError> {
 fn open_to_write(run: &Run, planned: bool) -> Result<Opened, CliError> {
     let located = compose::find(run)?;
     let settings = Settings::load(&run.world, Some(located.root()), run.global.force)?;
-    let first = compose::open(run, located.clone(), settings.clone(), super::asker(run, Consent::Nobody))?;
-    let by_agent = !first.agents.is_empty();
-    if by_agent && settings.may_restore() == MayRestore::Never {
-        return Err(CliError::Agent {
-            message: "agents may not restore here (agent.may_restore = never)".to_owned(),
-            hint: format!("type it in a terminal of your own: {}", run.typed.with(&[])),
-        });
-    }
-    let consent = consent(run, &settings, planned, by_agent);
-    if consent == Consent::Given {
-        run.stop.listen();
-    }
-    if consent == Consent::Nobody {
-        return Ok(first);
-    }
-    compose::open(run, located, settings.told(), super::asker(run, consent))
+    compose::open(run, located, settings, &|settings, agents| {
+        if !agents.is_empty() && settings.may_restore() == MayRestore::Never {
+            return Err(CliError::Agent {
+                message: "agents may not restore here (agent.may_restore = never)".to_owned(),
+                hint: format!("type it in a terminal of your own: {}", run.typed.with(&[])),
+            });
+        }
+        let consent = consent(run, settings, planned, !agents.is_empty());
+        if consent == Consent::Given {
+            run.stop.listen();
+        }
+        Ok(super::asker(run, consent))
+    })
 }
 
 fn refuse_now(target: &str) -> Result<(), CliError> {
@@ -151,7 +149,12 @@ fn restore_request(run: &Run, opened: &Opened, target: &str, what: &WhatArgs) ->
     })
 }
 
-fn reverse_request(run: &Run, opened: &Opened, operation: Option<String>, how: &HowArgs) -> Result<ReverseRequest, CliError> {
+fn reverse_request(
+    run: &Run,
+    opened: &Opened,
+    operation: Option<String>,
+    how: &HowArgs,
+) -> Result<ReverseRequest, CliError> {
     Ok(ReverseRequest {
         operation,
         session: opened.session(run)?,
@@ -195,8 +198,14 @@ fn carry_out(run: &Run, verb: &'static str, opened: &Opened, mut wanted: Wanted)
         Ok(outcome) => outcome,
         Err(EngineError::NotApproved { declined: false, preview }) if !opened.agents.is_empty() => {
             return Err(CliError::Agent {
-                message: format!("{} would be written or removed, which an agent may not decide here", touched(&preview)),
-                hint: format!("type it in a terminal of your own: {}", run.typed.with(&["--plan", &preview.plan_id, "--yes"])),
+                message: format!(
+                    "{} would be written or removed, which an agent may not decide here",
+                    touched(&preview)
+                ),
+                hint: format!(
+                    "type it in a terminal of your own: {}",
+                    run.typed.with(&["--plan", &preview.plan_id, "--yes"])
+                ),
             });
         }
         Err(error) => return nothing_or(run, verb, error.into()),
@@ -254,12 +263,7 @@ const fn scope_word(preview: &Preview) -> &'static str {
 }
 
 fn preview_answer(run: &Run, preview: &Preview) -> wire::Preview {
-    let mut apply = run.typed.with(&["--plan", &preview.plan_id, "--yes"]);
-    // The same flags, another verb.
-    if let Some(at) = apply.find(" preview ") {
-        apply.replace_range(at..at + " preview ".len(), " to ");
-    }
-    shape(preview, apply)
+    shape(preview, run.typed.as_verb("preview", "to", &["--plan", &preview.plan_id, "--yes"]))
 }
 
 fn shape(preview: &Preview, apply: String) -> wire::Preview {
@@ -300,9 +304,12 @@ pub(crate) fn preview_text(preview: &Preview) -> String {
 fn plan_text(plan: &wire::Preview) -> String {
     let mut out = String::new();
     let mut counts = Vec::new();
-    for (list, word) in
-        [(&plan.overwrite, "overwrite"), (&plan.recreate, "recreate"), (&plan.mode, "change mode of"), (&plan.remove, "remove")]
-    {
+    for (list, word) in [
+        (&plan.overwrite, "overwrite"),
+        (&plan.recreate, "recreate"),
+        (&plan.mode, "change mode of"),
+        (&plan.remove, "remove"),
+    ] {
         if !list.is_empty() {
             counts.push(format!("{word} {}", list.len()));
         }
@@ -317,7 +324,7 @@ fn plan_text(plan: &wire::Preview) -> String {
         (Some(point), None) => format!("to point {}", text::short(point)),
         (None, None) => format!("session {}", plan.session),
     };
-    out.push_str(&format!("{goal}: {}\n", counts.join(", ")));
+    put!(out, "{goal}: {}\n", counts.join(", "));
     text::paths(&mut out, "overwrite:", &plan.overwrite);
     text::paths(&mut out, "recreate:", &plan.recreate);
     text::paths(&mut out, "change mode:", &plan.mode);
@@ -329,13 +336,17 @@ fn plan_text(plan: &wire::Preview) -> String {
     text::reasons(&mut out, "not covered by that point, left alone:", &plan.uncovered);
     kept(&mut out, plan.kept_new.len());
     if let Some(cut) = &plan.cut {
-        out.push_str(&format!("conversation {}: cut at {}\n", cut.session, cut.rule));
+        put!(out, "conversation {}: cut at {}\n", cut.session, cut.rule);
     }
     for note in &plan.notes {
-        out.push_str(&format!("{note}\n"));
+        put!(out, "{note}\n");
     }
     if !plan.undecided.is_empty() {
-        out.push_str(&format!("{} a decision: --keep-drift, --overwrite PATH, --overwrite-drift or --with-others\n", needs(plan.undecided.len())));
+        put!(
+            out,
+            "{} a decision: --keep-drift, --overwrite PATH, --overwrite-drift or --with-others\n",
+            needs(plan.undecided.len())
+        );
     }
     out
 }
@@ -346,7 +357,12 @@ fn needs(count: usize) -> String {
 
 fn kept(out: &mut String, count: usize) {
     if count > 0 {
-        out.push_str(&format!("{} kept; --exact removes {}\n", text::count(count as u64, "new file"), if count == 1 { "it" } else { "them" }));
+        put!(
+            out,
+            "{} kept; --exact removes {}\n",
+            text::count(count as u64, "new file"),
+            if count == 1 { "it" } else { "them" }
+        );
     }
 }
 
@@ -408,7 +424,7 @@ fn outcome_text(run: &Run, verb: &str, answer: &wire::Restored, outcome: &Outcom
         let total = text::count((answer.restored.len() + answer.removed.len()) as u64, "file");
         let split = format!("{} restored, {} removed", answer.restored.len(), answer.removed.len());
         let partly = if outcome.status == Status::Partial { ", not all of it" } else { "" };
-        out.push_str(&format!("{total}{partly}: {split}\n"));
+        put!(out, "{total}{partly}: {split}\n");
         text::paths(&mut out, "restored:", &answer.restored);
         text::paths(&mut out, "removed:", &answer.removed);
     }
@@ -418,20 +434,20 @@ fn outcome_text(run: &Run, verb: &str, answer: &wire::Restored, outcome: &Outcom
     text::reasons(&mut out, "not covered by that point, left alone:", &answer.uncovered);
     kept(&mut out, answer.kept_new.len());
     for entry in &answer.stored {
-        out.push_str(&format!("{}\n", entry.line()));
+        put!(out, "{}\n", entry.line());
     }
     for note in &answer.notes {
-        out.push_str(&format!("{note}\n"));
+        put!(out, "{note}\n");
     }
     if let Some(go_on) = &answer.go_on {
-        out.push_str(&format!("to go on: {go_on}\n"));
+        put!(out, "to go on: {go_on}\n");
     } else if let Some(child) = &answer.child_session_id {
-        out.push_str(&format!("to go on: session {child}\n"));
+        put!(out, "to go on: session {child}\n");
     }
     if let (Some(undo), "to" | "back" | "redo") = (&answer.undo, verb) {
-        out.push_str(&format!("to take it back: {undo}\n"));
+        put!(out, "to take it back: {undo}\n");
     } else if verb == "undo" && answer.op.is_some() {
-        out.push_str(&format!("to bring it back: {}\n", run.typed.other(&["redo"])));
+        put!(out, "to bring it back: {}\n", run.typed.other(&["redo"]));
     }
     out
 }
@@ -443,7 +459,8 @@ pub(crate) fn recover(run: &Run, args: &RecoverArgs) -> Result<u8, CliError> {
     let outcome = match opened.engine.recover(way) {
         Ok(outcome) => outcome,
         Err(EngineError::Nothing { why, .. }) => {
-            let answer = wire::Recovered { status: "nothing", way: word, notes: vec![why], ..wire::Recovered::default() };
+            let answer =
+                wire::Recovered { status: "nothing", way: word, notes: vec![why], ..wire::Recovered::default() };
             run.out.answer(&answer, |answer| answer.notes.join("\n") + "\n")?;
             return Ok(exit::NOTHING);
         }
@@ -462,12 +479,13 @@ pub(crate) fn recover(run: &Run, args: &RecoverArgs) -> Result<u8, CliError> {
     };
     let ended = run.out.answer(&answer, |answer| {
         let done = if word == "finish" { "the operation is finished" } else { "the operation is taken back" };
-        let mut out = format!("{done}: {}\n", text::count((answer.restored.len() + answer.removed.len()) as u64, "file"));
+        let mut out =
+            format!("{done}: {}\n", text::count((answer.restored.len() + answer.removed.len()) as u64, "file"));
         for entry in &answer.stored {
-            out.push_str(&format!("{}\n", entry.line()));
+            put!(out, "{}\n", entry.line());
         }
         for note in &answer.notes {
-            out.push_str(&format!("{note}\n"));
+            put!(out, "{note}\n");
         }
         out
     });

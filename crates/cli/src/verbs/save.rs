@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
-use checkpoint_core::{Consistency, EngineError, Point, PointKind, PointQuery, SaveRequest, SessionKey, Skipped, Step, Turn};
+use checkpoint_core::{
+    Consistency, EngineError, Point, PointKind, PointQuery, SaveRequest, SessionKey, Skipped, Step, Turn,
+};
 use index_store::Standing;
 
 use crate::approve::Consent;
@@ -11,6 +13,7 @@ use crate::compose::{self, Opened};
 use crate::config::Settings;
 use crate::error::CliError;
 use crate::run::Run;
+use crate::text::put;
 use crate::{exit, text, wire};
 
 pub(crate) fn save(run: &Run, args: &SaveArgs) -> Result<u8, CliError> {
@@ -31,16 +34,19 @@ pub(crate) fn save(run: &Run, args: &SaveArgs) -> Result<u8, CliError> {
     if registered {
         run.out.remark(&format!("{} is a workspace of rwd from now on", located.root().display()));
     } else if located.standing == Standing::NewIncarnation {
-        run.out.remark(&format!("{} was replaced since the last point; older points need --adopt", located.root().display()));
+        run.out.remark(&format!(
+            "{} was replaced since the last point; older points need --adopt",
+            located.root().display()
+        ));
     }
     let settings = Settings::load(&run.world, Some(located.root()), run.global.force)?;
-    let opened = compose::open(run, located, settings, super::asker(run, Consent::Nobody))?;
+    let opened = compose::open(run, located, settings, &|_, _| Ok(super::asker(run, Consent::Nobody)))?;
     run.stop.listen();
     let taken = match kind(args.kind) {
         Some(kind) => capture(&opened, args, kind, key)?,
         None => interrupt(&opened, &key)?,
     };
-    let Taken { point, created, skipped, warnings } = taken;
+    let Taken { point, created, skipped, warnings, code } = taken;
     for warning in &warnings {
         run.out.remark(&format!("warning: {warning}"));
     }
@@ -61,8 +67,8 @@ pub(crate) fn save(run: &Run, args: &SaveArgs) -> Result<u8, CliError> {
     };
     let ended = run.out.answer(&answer, |answer| human(answer, &point));
     // Only now: nobody waits for this.
-    after(&opened);
-    ended.map(|()| exit::OK)
+    after(&opened, &point);
+    ended.map(|()| code)
 }
 
 pub(crate) const fn consistency(consistency: Consistency) -> &'static str {
@@ -77,6 +83,7 @@ struct Taken {
     created: bool,
     skipped: Vec<Skipped>,
     warnings: Vec<String>,
+    code: u8,
 }
 
 const fn kind(kind: SaveKind) -> Option<PointKind> {
@@ -103,23 +110,37 @@ fn capture(opened: &Opened, args: &SaveArgs, kind: PointKind, key: SessionKey) -
     let saved = opened.engine.save(&request)?;
     let mut warnings = saved.warnings;
     warnings.extend(opened.settings.warnings.iter().cloned());
-    Ok(Taken { point: saved.point, created: saved.created, skipped: saved.skipped, warnings })
+    Ok(Taken { point: saved.point, created: saved.created, skipped: saved.skipped, warnings, code: exit::OK })
 }
 
 /// Closes the session's open turn without a capture, and answers with the latest record.
 fn interrupt(opened: &Opened, key: &SessionKey) -> Result<Taken, CliError> {
-    opened.engine.interrupt(key)?;
+    let interrupted = opened.engine.interrupt(key);
     let newest = PointQuery { restorable: true, newest_first: true, limit: Some(1), ..PointQuery::default() };
     let point = opened.index.points(&newest)?.pop();
     let point = point.ok_or_else(|| EngineError::Nothing { why: "there is no point yet".to_owned(), hint: None })?;
-    Ok(Taken { point, created: false, skipped: Vec::new(), warnings: Vec::new() })
+    let (warnings, code) = match interrupted {
+        Ok(_) => (Vec::new(), exit::OK),
+        Err(EngineError::Nothing { why, .. }) => (vec![why], exit::NOTHING),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(Taken { point, created: false, skipped: Vec::new(), warnings, code })
 }
 
+/// Retention looks at every point, so captures inside a turn leave it to later ones.
+const EVERY: u64 = 16;
+
 /// Retention and the index's own housekeeping. A failure here takes nothing back from the answer.
-fn after(opened: &Opened) {
-    let pruned = opened.snapshots.usage().map_err(CliError::from).and_then(|usage| Ok(opened.engine.prune(usage.own_bytes)?));
-    if let Err(error) = pruned {
-        tracing::warn!(%error, "retention did not run");
+fn after(opened: &Opened, point: &Point) {
+    if point.kind == PointKind::TurnEnd || point.ord.0.is_multiple_of(EVERY) {
+        let pruned = opened
+            .snapshots
+            .usage()
+            .map_err(CliError::from)
+            .and_then(|usage| Ok(opened.engine.prune(usage.own_bytes)?));
+        if let Err(error) = pruned {
+            tracing::warn!(%error, "retention did not run");
+        }
     }
     if let Err(error) = opened.index.maintain() {
         tracing::warn!(%error, "the index was not maintained");
@@ -130,15 +151,19 @@ fn human(answer: &wire::Saved, point: &Point) -> String {
     let mut out = String::new();
     let id = text::short(&answer.id);
     if answer.created {
-        out.push_str(&format!("{} changed, {}", text::count(answer.changed, "path"), text::count(point.files, "file")));
+        put!(out, "{} changed, {}", text::count(answer.changed, "path"), text::count(point.files, "file"));
         if answer.new_bytes > 0 {
-            out.push_str(&format!(", {} new", text::size(answer.new_bytes)));
+            put!(out, ", {} new", text::size(answer.new_bytes));
         }
         out.push('\n');
     } else {
         out.push_str("nothing changed: an existing point holds this state\n");
     }
-    text::reasons(&mut out, &format!("{} left out:", text::count(answer.skipped.len() as u64, "path")), &answer.skipped);
-    out.push_str(&format!("point {id}\n"));
+    text::reasons(
+        &mut out,
+        &format!("{} left out:", text::count(answer.skipped.len() as u64, "path")),
+        &answer.skipped,
+    );
+    put!(out, "point {id}\n");
     out
 }

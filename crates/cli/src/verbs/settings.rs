@@ -5,6 +5,7 @@ use crate::compose;
 use crate::config::{self, Settings, Value};
 use crate::error::CliError;
 use crate::run::Run;
+use crate::text::put;
 use crate::wire;
 use crate::{agent, exit};
 
@@ -46,7 +47,12 @@ fn list(run: &Run, root: Option<&std::path::Path>, only: Option<&str>, origin: b
     let answer = wire::ConfigList {
         settings: wanted
             .iter()
-            .map(|(key, value, origin)| wire::SettingEntry { key, value: value.json(), origin: origin.to_string(), about: about(key) })
+            .map(|(key, value, origin)| wire::SettingEntry {
+                key,
+                value: value.json(),
+                origin: origin.to_string(),
+                about: about(key),
+            })
             .collect(),
         warnings: settings.warnings.clone(),
     };
@@ -54,10 +60,10 @@ fn list(run: &Run, root: Option<&std::path::Path>, only: Option<&str>, origin: b
         let mut out = String::new();
         for (name, value, from) in &wanted {
             match (only, origin) {
-                (Some(_), _) => out.push_str(&format!("{value}\n")),
-                (None, true) => out.push_str(&format!("{name} = {value}  # {from}\n")),
-                (None, false) if **value == Value::Unset => out.push_str(&format!("# {name} is not set\n")),
-                (None, false) => out.push_str(&format!("{name} = {value}\n")),
+                (Some(_), _) => put!(out, "{value}\n"),
+                (None, true) => put!(out, "{name} = {value}  # {from}\n"),
+                (None, false) if **value == Value::Unset => put!(out, "# {name} is not set\n"),
+                (None, false) => put!(out, "{name} = {value}\n"),
             }
         }
         out
@@ -75,9 +81,11 @@ fn set(run: &Run, name: &str, text: &str) -> Result<u8, CliError> {
     }
     let origin = || "the command line".to_owned();
     let value = key.read_text(text).map_err(|why| CliError::Config { key: name.to_owned(), why, origin: origin() })?;
-    let file = config::user_file(&run.world).ok_or_else(|| CliError::usage("no-config", "there is no home directory"))?;
+    let file =
+        config::user_file(&run.world).ok_or_else(|| CliError::usage("no-config", "there is no home directory"))?;
     config::set(&file, key, &value)?;
-    let entry = wire::SettingEntry { key: key.name, value: value.json(), origin: file.display().to_string(), about: key.about };
+    let entry =
+        wire::SettingEntry { key: key.name, value: value.json(), origin: file.display().to_string(), about: key.about };
     let answer = wire::ConfigList { settings: vec![entry], warnings: Vec::new() };
     run.out.answer(&answer, |_| format!("{name} = {value}\n"))?;
     Ok(exit::OK)

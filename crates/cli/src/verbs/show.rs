@@ -11,6 +11,7 @@ use crate::error::CliError;
 use crate::paths::Paths;
 use crate::run::Run;
 use crate::system::SystemClock;
+use crate::text::put;
 use crate::wire;
 use crate::{exit, text};
 
@@ -47,7 +48,9 @@ fn show_point(run: &Run, opened: &Opened, point: &Point, notes: Vec<String>) -> 
     }
     let head = point.head.clone().unwrap_or_default();
     let answer = wire::Shown {
-        point: log::entries(opened, std::slice::from_ref(point), &names).pop().unwrap_or_else(|| log::entry(opened, point, &names)),
+        point: log::entries(opened, std::slice::from_ref(point), &names)
+            .pop()
+            .unwrap_or_else(|| log::entry(opened, point, &names)),
         consistency: save::consistency(point.consistency),
         files: point.files,
         skipped,
@@ -64,7 +67,7 @@ fn human(run: &Run, answer: &wire::Shown, point: &Point) -> String {
     let now = SystemClock.now();
     let entry = &answer.point;
     let mut out = format!("{} changed, {}\n", text::count(entry.changed, "path"), text::count(answer.files, "file"));
-    let mut field = |name: &str, value: String| out.push_str(&format!("{name:<10} {value}\n"));
+    let mut field = |name: &str, value: String| put!(out, "{name:<10} {value}\n");
     field("point", entry.id.clone());
     field("made", format!("{}, {}", text::time(point.at, now), entry.kind));
     let turn = entry.turn.map(|turn| format!(", turn {turn}")).unwrap_or_default();
@@ -92,14 +95,14 @@ fn human(run: &Run, answer: &wire::Shown, point: &Point) -> String {
         out.push_str(&diff::line(change, false));
     }
     if answer.changes.len() > 30 {
-        out.push_str(&format!("  and {} more\n", answer.changes.len() - 30));
+        put!(out, "  and {} more\n", answer.changes.len() - 30);
     }
     text::reasons(&mut out, "left out:", &answer.skipped);
     for note in &answer.notes {
-        out.push_str(&format!("{note}\n"));
+        put!(out, "{note}\n");
     }
     if entry.restorable {
-        out.push_str(&format!("to see what going there would do: {}\n", run.typed.other(&["preview", text::short(&entry.id)])));
+        put!(out, "to see what going there would do: {}\n", run.typed.other(&["preview", text::short(&entry.id)]));
     }
     out
 }

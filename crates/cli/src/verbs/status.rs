@@ -12,6 +12,7 @@ use crate::error::CliError;
 use crate::output::Color;
 use crate::run::Run;
 use crate::system::SystemClock;
+use crate::text::put;
 use crate::wire;
 use crate::{exit, text};
 
@@ -90,30 +91,43 @@ fn human(run: &Run, answer: &wire::Status) -> String {
     let now = SystemClock.now();
     let mut out = String::new();
     let open = answer.sessions.iter().filter(|session| session.open).count() as u64;
-    out.push_str(&format!(
+    put!(
+        out,
         "{}, {}, {} open\n",
         text::count(answer.points, "point"),
         text::count(answer.sessions.len() as u64, "session"),
         text::count(open, "turn")
-    ));
+    );
     if let (Some(since), Some(reason)) = (answer.unprotected_since, &answer.unprotected_reason) {
         let line = format!("not protected since {}: {reason}", text::minute(Timestamp(since), now));
-        out.push_str(&format!("{}\n", run.out.paint(Color::Yellow, &line)));
+        put!(out, "{}\n", run.out.paint(Color::Yellow, &line));
     }
     if let Some(op) = &answer.unfinished {
-        out.push_str(&format!("operation {} is unfinished: {}\n", text::short(op), run.typed.other(&["recover", "--back"])));
+        put!(out, "operation {} is unfinished: {}\n", text::short(op), run.typed.other(&["recover", "--back"]));
     }
-    let mut field = |name: &str, value: String| out.push_str(&format!("{name:<10} {value}\n"));
+    let mut field = |name: &str, value: String| put!(out, "{name:<10} {value}\n");
     field("root", answer.root.line());
-    field("git", if answer.git { "a worktree".to_owned() } else { "none: no repository here, and none is needed".to_owned() });
+    field(
+        "git",
+        if answer.git { "a worktree".to_owned() } else { "none: no repository here, and none is needed".to_owned() },
+    );
     field("data", format!("{} ({})", answer.data_dir.line(), answer.index));
     match &answer.newest {
-        Some(point) => field("newest", format!("{} at {}, {}", text::short(&point.id), text::time(Timestamp(point.at), now), point.kind)),
+        Some(point) => field(
+            "newest",
+            format!("{} at {}, {}", text::short(&point.id), text::time(Timestamp(point.at), now), point.kind),
+        ),
         None => field("newest", "no point yet".to_owned()),
     }
     for session in &answer.sessions {
         let turn = session.turn.map(|turn| format!(", turn {turn}")).unwrap_or_default();
-        let state = if session.open { " (open)" } else if session.interrupted { " (interrupted)" } else { "" };
+        let state = if session.open {
+            " (open)"
+        } else if session.interrupted {
+            " (interrupted)"
+        } else {
+            ""
+        };
         field("session", format!("{}{turn}{state}", session.session));
     }
     if !answer.skipped.is_empty() {
@@ -134,9 +148,9 @@ fn human(run: &Run, answer: &wire::Status) -> String {
         }
     }
     if answer.points == 0 {
-        out.push_str(&format!("to make a point: {}\n", run.typed.other(&["save"])));
+        put!(out, "to make a point: {}\n", run.typed.other(&["save"]));
     } else {
-        out.push_str(&format!("to see them: {}\n", run.typed.other(&["log"])));
+        put!(out, "to see them: {}\n", run.typed.other(&["log"]));
     }
     out
 }

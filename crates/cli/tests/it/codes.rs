@@ -171,7 +171,10 @@ fn a_broken_pipe_is_0() {
 /// True once the process catches SIGINT.
 fn listens(pid: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigCgt:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     mask.is_some_and(|mask| mask & 2 != 0)
 }
 
@@ -189,7 +192,11 @@ fn interrupted_is_130() {
     let lock = fs::File::open(sandbox.store().join("lock")).unwrap();
     for twice in [false, true] {
         lock.lock().unwrap();
-        let child = sandbox.command(&["to", "latest~1", "--yes", "--json"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let child = sandbox
+            .command(&["to", "latest~1", "--yes", "--json"])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
         while !listens(child.id()) {
             std::thread::yield_now();
         }

@@ -10,7 +10,10 @@ fn list_get_set() {
     sandbox.ok(&["config", "set", "capture.untracked_max_bytes", "1 MiB"]);
     assert_eq!(sandbox.ok(&["config", "get", "capture.untracked_max_bytes"]).out, "1048576\n");
     let list = sandbox.ok(&["config", "list", "--origin"]).out;
-    assert!(list.contains("capture.untracked_max_bytes = 1048576  # ") && list.contains(".config/rwd/config.toml"), "{list}");
+    assert!(
+        list.contains("capture.untracked_max_bytes = 1048576  # ") && list.contains(".config/rwd/config.toml"),
+        "{list}"
+    );
     assert!(list.contains("restore.guard = \"require\"  # default"), "{list}");
     sandbox.json(2, &["config", "get", "no.such"]);
     sandbox.json(2, &["config", "set", "restore.guard", "maybe"]);
@@ -40,7 +43,12 @@ fn excludes_of_the_workspace_hold_and_status_shows_them() {
     sandbox.write("a", "one\n");
     sandbox.write("x.log", "noise\n");
     let saved = sandbox.json(0, &["save"]);
-    let left: Vec<_> = saved["skipped"].as_array().unwrap().iter().map(|s| (s["path"].as_str().unwrap(), s["reason"].as_str().unwrap())).collect();
+    let left: Vec<_> = saved["skipped"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|s| (s["path"].as_str().unwrap(), s["reason"].as_str().unwrap()))
+        .collect();
     assert_eq!(left, [("x.log", "ignored-root")]);
     let status = sandbox.json(0, &["status"]);
     assert!(status["config"][0]["origin"].as_str().unwrap().ends_with(".rwd.toml"), "{status}");
@@ -84,11 +92,20 @@ fn the_data_directory_is_private() {
     sandbox.write("a", "one\n");
     sandbox.ok(&["save"]);
     let open = |sandbox: &Sandbox| crate::sandbox::tree(&sandbox.data()).values().any(|(_, mode, _)| mode & 0o077 != 0);
-    assert!(!open(&sandbox), "{:?}", crate::sandbox::tree(&sandbox.data()).iter().map(|(n, (_, m, _))| (String::from_utf8_lossy(n).into_owned(), format!("{m:o}"))).collect::<Vec<_>>());
+    assert!(
+        !open(&sandbox),
+        "{:?}",
+        crate::sandbox::tree(&sandbox.data())
+            .iter()
+            .map(|(n, (_, m, _))| (String::from_utf8_lossy(n).into_owned(), format!("{m:o}")))
+            .collect::<Vec<_>>()
+    );
     let loose = sandbox.store().join("git");
     fs::set_permissions(&loose, fs::Permissions::from_mode(0o755)).unwrap();
     let found = sandbox.json(0, &["doctor"]);
-    let warned = |answer: &serde_json::Value| answer["checks"].as_array().unwrap().iter().find(|c| c["check"] == "data-directory").unwrap()["status"].clone();
+    let warned = |answer: &serde_json::Value| {
+        answer["checks"].as_array().unwrap().iter().find(|c| c["check"] == "data-directory").unwrap()["status"].clone()
+    };
     assert_eq!(warned(&found), "warning");
     assert_eq!(warned(&sandbox.json(0, &["doctor", "--fix"])), "fixed");
     assert!(!open(&sandbox));

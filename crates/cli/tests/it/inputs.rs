@@ -28,7 +28,10 @@ fn a_data_directory_inside_the_workspace_is_left_out() {
     let data = sandbox.work().join("data");
     let data = data.to_str().unwrap();
     let saved = sandbox.json(0, &["--data-dir", data, "save", "--force"]);
-    assert!(saved["skipped"].as_array().unwrap().iter().any(|s| s["path"] == "data" && s["reason"] == "reserved"), "{saved}");
+    assert!(
+        saved["skipped"].as_array().unwrap().iter().any(|s| s["path"] == "data" && s["reason"] == "reserved"),
+        "{saved}"
+    );
     sandbox.write("a", "two\n");
     sandbox.json(0, &["--data-dir", data, "save", "--force"]);
     sandbox.json(0, &["--data-dir", data, "to", "latest~1", "--exact", "--yes"]);
@@ -137,8 +140,8 @@ fn names_and_drops() {
     let second = sandbox.json(0, &["save"])["id"].as_str().unwrap().to_owned();
     sandbox.json(0, &["name", &second, "second"]);
     let named = sandbox.json(0, &["log", "--named"]);
-    let names: Vec<_> = named["points"].as_array().unwrap().iter().map(|p| p["names"][0].as_str().unwrap()).collect();
-    assert_eq!(names, ["first", "second"]);
+    let labels: Vec<_> = named["points"].as_array().unwrap().iter().map(|p| p["names"][0].as_str().unwrap()).collect();
+    assert_eq!(labels, ["first", "second"]);
     sandbox.json(0, &["to", "first", "--yes"]);
     assert_eq!(sandbox.read("a"), "one\n");
     sandbox.ok(&["undo", "--yes"]);
@@ -153,4 +156,61 @@ fn names_and_drops() {
     let du = sandbox.json(0, &["du"]);
     assert!(du["ownBytes"].as_u64().unwrap() > 0);
     sandbox.json(0, &["drop", "--all", "--yes"]);
+}
+
+/// Design § 4: an operation locks every registered root that overlaps its paths, and respects their open operations.
+#[test]
+fn overlapping_workspaces_wait_for_each_other() {
+    let sandbox = Sandbox::new().with("RWD_LOCK_WAIT_MS", "50");
+    sandbox.write("app/a", "one\n");
+    let app = sandbox.json(0, &["-C", "app", "save"])["root"]["path"].as_str().unwrap().to_owned();
+    assert!(app.ends_with("/app"));
+    let inner = sandbox.store();
+    sandbox.ok(&["save"]);
+    assert_eq!(sandbox.json(0, &["status"])["overlapping"][0]["path"], app.as_str());
+    sandbox.write("app/a", "two\n");
+    sandbox.ok(&["save"]);
+    let lock = fs::File::open(inner.join("lock")).unwrap();
+    lock.lock_shared().unwrap();
+    assert_eq!(sandbox.json(11, &["to", "latest~1", "--yes"])["error"]["code"], "busy");
+    assert_eq!(sandbox.read("app/a"), "two\n");
+    // A capture writes nothing of the user's and does not wait.
+    sandbox.ok(&["save"]);
+    lock.unlock().unwrap();
+    sandbox.json(0, &["to", "latest~1", "--yes"]);
+    assert_eq!(sandbox.read("app/a"), "one\n");
+    // The nearest root is meant.
+    sandbox.json(0, &["-C", "app", "log"]);
+}
+
+/// A store that may not be written can still be looked at. Only an ordinary user can be kept out.
+#[test]
+fn a_read_only_store() {
+    use std::os::unix::fs::PermissionsExt;
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "one\n");
+    sandbox.ok(&["save"]);
+    sandbox.write("a", "two\n");
+    sandbox.ok(&["save"]);
+    let everything = |mode: u32| {
+        for (name, (kind, ..)) in crate::sandbox::tree(&sandbox.data()) {
+            let path = sandbox.data().join(OsStr::from_bytes(&name));
+            let mode = if kind == 'd' { mode | 0o100 } else { mode };
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        }
+    };
+    everything(0o400);
+    let kept_out = fs::File::create(sandbox.store().join("probe")).is_err();
+    if kept_out {
+        for args in [&["log"][..], &["status"], &["verify"], &["preview", "latest~1"], &["diff", "latest~1"]] {
+            sandbox.json(0, args);
+        }
+        sandbox.write("a", "three\n");
+        let error = sandbox.json(1, &["save"]);
+        assert!(!error["error"]["causes"].as_array().unwrap().is_empty(), "{error}");
+        sandbox.json(1, &["to", "latest~1", "--yes", "--overwrite-drift"]);
+        assert_eq!(sandbox.read("a"), "three\n");
+        assert_eq!(sandbox.json(1, &["doctor"])["ok"], false);
+    }
+    everything(0o600);
 }

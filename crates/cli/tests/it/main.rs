@@ -1,7 +1,12 @@
 //! The built binary, from outside: an empty home, no configuration, a data directory of its own.
-#![allow(clippy::disallowed_methods, reason = "tests write files and run the program")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests write files, run the program, and stop at what is wrong"
+)]
 
 mod agents;
+mod asking;
 mod codes;
 mod config;
 mod inputs;

@@ -112,7 +112,9 @@ fn the_timeline() {
     assert_eq!(sandbox.json(0, &["log", "--ops"])["operations"][0]["kind"], "restore");
     assert!(sandbox.ok(&["log", "--graph"]).out.contains("| * "));
     // Guards are shown only when everything is asked for.
-    let kinds = |args: &[&str]| sandbox.json(0, args)["points"].as_array().unwrap().iter().filter(|p| p["kind"] == "guard").count();
+    let kinds = |args: &[&str]| {
+        sandbox.json(0, args)["points"].as_array().unwrap().iter().filter(|p| p["kind"] == "guard").count()
+    };
     assert_eq!((kinds(&["log"]), kinds(&["log", "--all"])), (0, 1));
 }
 

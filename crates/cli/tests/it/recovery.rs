@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use checkpoint_core::{
-    Batch, BlobStore, Change, IndexOp, Intent, IntentState, OpId, OpKind, OpState, Operation, PathState, Point, PointQuery, RelPath,
-    SessionKey, Snapshot, SnapshotBackend, Timestamp, Written,
+    Batch, BlobStore, Change, IndexOp, Intent, IntentState, OpId, OpKind, OpState, Operation, PathState, Point,
+    PointQuery, RelPath, SessionKey, Snapshot, SnapshotBackend, Timestamp, Written,
 };
 use index_store::{DataDir, IndexOptions, Registry};
 use snapshot_git::{EpochFile, GitSnapshots, Options};
@@ -21,9 +21,11 @@ fn crash_after_intent(sandbox: &Sandbox, path: &str) {
     let store = GitSnapshots::open(&workspace.root, &dir.git(), &dir.stat_cache(), options).unwrap();
     let points: Vec<Point> = index.points(&PointQuery::default()).unwrap();
     let (target, guard) = (&points[0], &points[1]);
-    let state = |snapshot: &Option<Snapshot>, path: &RelPath| -> PathState { store.state(&snapshot.unwrap(), path).unwrap() };
+    let state =
+        |snapshot: &Option<Snapshot>, path: &RelPath| -> PathState { store.state(&snapshot.unwrap(), path).unwrap() };
     let path = RelPath::new(path).unwrap();
-    let change = Change { path: path.clone(), before: state(&guard.snapshot, &path), after: state(&target.snapshot, &path) };
+    let change =
+        Change { path: path.clone(), before: state(&guard.snapshot, &path), after: state(&target.snapshot, &path) };
     let text = serde_json::to_vec(&[&change]).unwrap();
     let plan = store.put_blob(text.len() as u64, &mut text.as_slice()).unwrap();
     let id = OpId::from_bytes([7; 16]);

@@ -7,8 +7,11 @@ use serde_json::Value;
 pub(crate) fn check(value: &Value) {
     let name = value["schema"].as_str().expect("every answer names its schema");
     let published = rwd::schemas();
-    let allows = |schema: &Value| schema["properties"]["schema"]["enum"].as_array().is_some_and(|names| names.iter().any(|n| n == name));
-    let (_, schema) = published.iter().find(|(_, schema)| allows(schema)).unwrap_or_else(|| panic!("{name} is not published"));
+    let allows = |schema: &Value| {
+        schema["properties"]["schema"]["enum"].as_array().is_some_and(|names| names.iter().any(|n| n == name))
+    };
+    let (_, schema) =
+        published.iter().find(|(_, schema)| allows(schema)).unwrap_or_else(|| panic!("{name} is not published"));
     conforms(value, schema, schema, name);
     // Fields that the schema does not name are a mistake of ours, although readers ignore them.
     let known = schema["properties"].as_object().unwrap();

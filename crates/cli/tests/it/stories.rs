@@ -197,8 +197,9 @@ fn an_interrupted_turn_is_its_own_damage() {
     let went = sandbox.json(0, &["to", "t1^", "--yes"]);
     assert_eq!(listed(&went["uncaptured"]), ["src/a.rs"]);
     assert_eq!(sandbox.tree(), before);
-    // Nothing is open any more.
-    sandbox.json(6, &["save", "--session", "nobody", "--kind", "interrupt"]);
+    // Nothing is open any more: the ordinary object, and why.
+    let nothing = sandbox.json(6, &["save", "--session", "nobody", "--kind", "interrupt"]);
+    assert_eq!((nothing["schema"].clone(), nothing["created"].clone()), ("rwd.save/1".into(), false.into()));
 }
 
 /// Story 7: nobody to ask.
@@ -279,7 +280,12 @@ fn several_at_once() {
         .map(|n| {
             let session = format!("s{n}");
             let args = ["save", "--json", "--session", &session, "--turn", "1", "--kind", "turn-start"];
-            sandbox.command(&args).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap()
+            sandbox
+                .command(&args)
+                .stdout(std::process::Stdio::piped())
+                .stderr(std::process::Stdio::piped())
+                .spawn()
+                .unwrap()
         })
         .collect();
     let mut ids: Vec<String> = children
@@ -312,7 +318,11 @@ fn a_save_says_busy() {
     assert_eq!(log["gaps"][0]["reason"], "busy");
     assert_eq!(log["unprotectedReason"], "busy");
     let told = sandbox.ok(&[]);
-    assert!(told.out.starts_with("not protected since ") && told.out.lines().next().unwrap().ends_with(": busy"), "{}", told.out);
+    assert!(
+        told.out.starts_with("not protected since ") && told.out.lines().next().unwrap().ends_with(": busy"),
+        "{}",
+        told.out
+    );
     sandbox.write("src/a.rs", "A\n");
     sandbox.ok(&["save"]);
     assert!(sandbox.json(0, &["log"])["unprotectedSince"].is_null());
@@ -341,7 +351,8 @@ fn doctor() {
     assert_eq!(verified["damaged"][0]["id"], bad.as_str());
     assert_eq!(verified["damaged"].as_array().unwrap().len(), 1);
     let log = sandbox.json(0, &["log"]);
-    let restorable: Vec<bool> = log["points"].as_array().unwrap().iter().map(|p| p["restorable"].as_bool().unwrap()).collect();
+    let restorable: Vec<bool> =
+        log["points"].as_array().unwrap().iter().map(|p| p["restorable"].as_bool().unwrap()).collect();
     assert_eq!(restorable, [true, false, true]);
     assert!(sandbox.ok(&[]).out.contains("not restorable: damaged"));
     sandbox.json(8, &["to", &bad, "--yes"]);
@@ -362,6 +373,6 @@ fn demo() {
     let answer = demo.json();
     assert_eq!((answer["passed"].clone(), answer["comparisons"].clone()), (true.into(), 5.into()));
     assert!(!sandbox.data().exists() && sandbox.tree().is_empty());
-    let told = ran(&mut sandbox.command(&["demo"]).env("CLAUDECODE", "1").env("RWD_DATA_DIR", "/proc/nowhere"));
+    let told = ran(sandbox.command(&["demo"]).env("CLAUDECODE", "1").env("RWD_DATA_DIR", "/proc/nowhere"));
     assert!(told.code == 0 && told.out.contains("every byte as it should be"), "{told:?}");
 }
