@@ -43,7 +43,7 @@ fn change(world: &mut World, dice: &mut Dice, git: bool) -> String {
     };
     match dice.roll(if git { 16 } else { 13 }) {
         0..4 => try_put(&at, format!("{}", dice.roll(1000)).as_bytes()),
-        4 => try_put(&at, &vec![b'x'; 60]),
+        4 => try_put(&at, &[b'x'; 60]),
         5 => drop(fs::remove_file(&at)),
         6 => drop(fs::remove_dir_all(&at)),
         7 => drop(fs::rename(&at, world.abs(&two))),
@@ -84,20 +84,20 @@ fn play(mut world: World, seed: u64, git: bool) {
         if dice.roll(4) == 0 {
             world.reopen();
         }
-        let seen = world.capture();
+        let known = world.capture();
         drop(fs::remove_file(&blind_cache));
         let blind = GitSnapshots::open(&world.root, &world.store(), &blind_cache, world.options.clone()).unwrap();
         let mut ask = world.ask.clone();
         ask.write = false;
         let truth = capture_with(&blind, &ask);
         let context = format!("seed {seed}, step {step}, {what}");
-        assert_eq!(seen.skipped, truth.skipped, "{context}");
-        assert_eq!(seen.snapshot, truth.snapshot, "{context}");
-        assert_eq!(seen.files, truth.files, "{context}");
-        assert_eq!(world.backend.skipped(&seen.snapshot).unwrap(), seen.skipped, "{context}");
-        world.backend.verify(&seen.snapshot, VerifyLevel::Rehash).unwrap();
+        assert_eq!(known.skipped, truth.skipped, "{context}");
+        assert_eq!(known.snapshot, truth.snapshot, "{context}");
+        assert_eq!(known.files, truth.files, "{context}");
+        assert_eq!(world.backend.skipped(&known.snapshot).unwrap(), known.skipped, "{context}");
+        world.backend.verify(&known.snapshot, VerifyLevel::Rehash).unwrap();
         if dice.roll(3) > 0 {
-            world.ask.base = Some(seen.snapshot);
+            world.ask.base = Some(known.snapshot);
         }
     }
 }
