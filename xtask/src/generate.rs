@@ -21,7 +21,7 @@ pub(crate) struct Args {
 const DIRS: &[&str] = &["docs/man", "completions"];
 
 /// The command line of rwd, as its parser has it.
-pub(crate) const COMMAND: Option<fn() -> clap::Command> = None;
+pub(crate) const COMMAND: Option<fn() -> clap::Command> = Some(rwd::cli_command);
 
 /// Generates everything, or checks that it is as generated.
 pub(crate) fn run(args: &Args) -> Result {

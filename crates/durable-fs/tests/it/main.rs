@@ -1,5 +1,5 @@
 //! Integration tests of `durable-fs`.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests make the worlds they need and fail by panicking")]
 
 mod dir;
 mod facts;

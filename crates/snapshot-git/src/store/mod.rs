@@ -34,10 +34,12 @@ use idx::Idx;
 pub(crate) use idx::{Entry, Id};
 pub(crate) use layout::{TEMPORARY, temporary};
 pub(crate) use ops::{Ops, at, io_error};
-pub(crate) use pack::{EntryKind, Pack, TRAILER, object_hasher};
-use pack::{EntryReader, HEADER, scan};
+pub(crate) use pack::{EntryKind, EntryReader, Pack, TRAILER, object_hasher};
+use pack::{HEADER, scan};
 pub(crate) use writer::{Level, PackWriter};
 
+/// Blobs up to this size are read whole when they are opened.
+const READ_AHEAD: u64 = 1 << 20;
 /// Dry captures whose trees stay readable; the oldest is forgotten first.
 const OVERLAYS: usize = 8;
 
@@ -195,7 +197,8 @@ impl Store {
             if !verify || (idx.is_sound().unwrap_or(false) && belongs(&idx, path)?) {
                 return Pack::new(path.to_owned(), idx, false, &self.open).map(Some);
             }
-            hints = idx.entries().unwrap_or_default().iter().map(|e| e.offset).collect();
+            // One by one, since one nonsensical offset must not hide the others.
+            hints = (0..idx.count()).filter_map(|n| idx.entry(n).ok()).map(|(offset, _)| offset).collect();
             hints.sort_unstable();
         }
         let mut scan = scan(path, &hints)?;
@@ -295,20 +298,24 @@ impl Store {
         }
     }
 
-    /// A blob, inflated while it is read, with its size. A damaged one fails while reading, with `InvalidData` or
-    /// `UnexpectedEof`, at the latest before its last bytes.
+    /// A blob with its size, inflated while it is read when it is bigger than 1 MiB. Then a damaged one fails while
+    /// reading, with `InvalidData` or `UnexpectedEof`, at the latest before its last bytes.
     pub(crate) fn stream(&self, id: &ObjectId) -> Result<(u64, Box<dyn Read + Send + '_>), SnapshotError> {
         if let Some((_, body)) = self.in_overlay(id) {
             return Ok((body.len() as u64, Box::new(io::Cursor::new(body))));
         }
-        match self.with_entry(id, |reader| {
-            if reader.kind() == EntryKind::Whole(Kind::Blob) {
-                Ok(reader.without_crc())
-            } else {
-                Err(invalid("not a blob"))
+        let found = self.with_entry(id, |reader| {
+            if reader.kind() != EntryKind::Whole(Kind::Blob) {
+                return Err(invalid("not a blob"));
             }
-        })? {
-            Found::Ours(reader) => Ok((reader.size(), Box::new(reader))),
+            let (size, reader) = (reader.size(), reader.without_crc());
+            // A small one is read now: a damaged copy is found out here, while another can still be tried.
+            let content: Box<dyn Read + Send> =
+                if size <= READ_AHEAD { Box::new(io::Cursor::new(reader.whole()?)) } else { Box::new(reader) };
+            Ok((size, content))
+        })?;
+        match found {
+            Found::Ours(content) => Ok(content),
             Found::Foreign(Kind::Blob, body) => Ok((body.len() as u64, Box::new(io::Cursor::new(body)))),
             Found::Foreign(..) => Err(damaged(id, "not a blob")),
         }
@@ -359,10 +366,11 @@ impl Store {
                 };
                 let result = match found {
                     Ok(entry) if entry.kind() == EntryKind::Delta => {
-                        if let Some((kind, body)) = self.foreign(id)? {
-                            return Ok(Found::Foreign(kind, body));
+                        // A damaged header can look like a delta's: another pack may still have the object.
+                        match self.foreign(id) {
+                            Ok(Some((kind, body))) => return Ok(Found::Foreign(kind, body)),
+                            Ok(None) | Err(_) => Err(invalid("a delta that cannot be resolved")),
                         }
-                        Err(invalid("a delta that cannot be resolved"))
                     }
                     Ok(entry) => read(entry),
                     Err(e) => Err(e),

@@ -321,7 +321,7 @@ impl Machine {
             assert!(planned.contains(path.as_slice()), "{:?} was touched and not planned", text(std::slice::from_ref(path)));
         }
         let shadow = &self.points[at];
-        self.holds_target(shadow, before, &after, done, exact);
+        Self::holds_target(shadow, before, &after, done, exact);
         if ask {
             let local = shadow.point.session.is_local();
             for edit in self.by_hand.iter().filter(|e| e.number >= shadow.edits && !e.overwritten && !(local && e.saved)) {
@@ -343,7 +343,7 @@ impl Machine {
     }
 
     /// Every covered path of the target holds what it held then; what is new was kept with a reason.
-    fn holds_target(&self, shadow: &Shadow, before: &Scan, after: &Scan, done: &Outcome, exact: bool) {
+    fn holds_target(shadow: &Shadow, before: &Scan, after: &Scan, done: &Outcome, exact: bool) {
         let skipped = |path: &[u8]| shadow.skipped.iter().any(|s| at_or_below(path, s.path.as_bytes()));
         let blocked = |path: &[u8]| {
             let all = done.plan.blocked.iter().map(|b| b.path.as_bytes()).chain(done.plan.hand_made.iter().map(RelPath::as_bytes));

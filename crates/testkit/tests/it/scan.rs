@@ -21,19 +21,19 @@ pub(crate) type Scan = BTreeMap<Vec<u8>, Entry>;
 
 pub(crate) fn scan(root: &Path, with_git: bool) -> Scan {
     let mut result = Scan::new();
-    go(root, Vec::new(), with_git, &mut result);
+    go(root, &[], with_git, &mut result);
     result
 }
 
-fn go(root: &Path, rel: Vec<u8>, with_git: bool, result: &mut Scan) {
-    let here = root.join(OsString::from_vec(rel.clone()));
+fn go(root: &Path, rel: &[u8], with_git: bool, result: &mut Scan) {
+    let here = root.join(OsString::from_vec(rel.to_vec()));
     for entry in std::fs::read_dir(&here).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name();
         if !with_git && name.as_bytes() == b".git" {
             continue;
         }
-        let mut path = rel.clone();
+        let mut path = rel.to_vec();
         if !path.is_empty() {
             path.push(b'/');
         }
@@ -55,7 +55,7 @@ fn go(root: &Path, rel: Vec<u8>, with_git: bool, result: &mut Scan) {
         let descend = matches!(found, Entry::Dir(_));
         result.insert(path.clone(), found);
         if descend {
-            go(root, path, with_git, result);
+            go(root, &path, with_git, result);
         }
     }
 }

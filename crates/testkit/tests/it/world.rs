@@ -259,6 +259,7 @@ impl World {
 }
 
 /// A restore to `target` with the defaults.
+#[expect(clippy::needless_pass_by_value, reason = "reads better where it is called")]
 pub(crate) fn to(target: impl ToString) -> RestoreRequest {
     RestoreRequest { target: target.to_string(), force: true, ..RestoreRequest::default() }
 }

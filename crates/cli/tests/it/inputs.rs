@@ -1,0 +1,156 @@
+//! Input that is odd, hostile or wrong.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+
+use crate::sandbox::{Sandbox, ran};
+
+/// Roots that would capture far too much, or rwd itself, are refused without `--force`.
+#[test]
+fn refused_roots() {
+    let sandbox = Sandbox::new();
+    for dir in ["/", sandbox.home().to_str().unwrap(), sandbox.top().to_str().unwrap()] {
+        let error = sandbox.json(2, &["-C", dir, "save"]);
+        assert_eq!(error["error"]["code"], "refused-root", "{dir}");
+    }
+    let inside = sandbox.work().join("data");
+    let error = sandbox.json(2, &["--data-dir", inside.to_str().unwrap(), "save"]);
+    assert_eq!(error["error"]["code"], "refused-root");
+    assert!(!sandbox.data().exists() && !inside.exists(), "a refusal left something behind");
+}
+
+/// Forced, a data directory inside the workspace is left out of captures and never restored.
+#[test]
+fn a_data_directory_inside_the_workspace_is_left_out() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "one\n");
+    let data = sandbox.work().join("data");
+    let data = data.to_str().unwrap();
+    let saved = sandbox.json(0, &["--data-dir", data, "save", "--force"]);
+    assert!(saved["skipped"].as_array().unwrap().iter().any(|s| s["path"] == "data" && s["reason"] == "reserved"), "{saved}");
+    sandbox.write("a", "two\n");
+    sandbox.json(0, &["--data-dir", data, "save", "--force"]);
+    sandbox.json(0, &["--data-dir", data, "to", "latest~1", "--exact", "--yes"]);
+    assert_eq!(sandbox.read("a"), "one\n");
+    sandbox.json(0, &["--data-dir", data, "undo", "--yes"]);
+    assert_eq!(sandbox.read("a"), "two\n");
+}
+
+/// Design § 9: a path is a string with U+FFFD, and its bytes beside it.
+#[test]
+fn names_that_are_not_utf8() {
+    let sandbox = Sandbox::new();
+    let name = OsStr::from_bytes(b"\xff\xfe.txt");
+    sandbox.write(name, "one\n");
+    sandbox.ok(&["save"]);
+    sandbox.write(name, "two\n");
+    sandbox.ok(&["save"]);
+    let preview = sandbox.json(0, &["preview", "latest~1"]);
+    assert_eq!(preview["overwrite"], serde_json::json!([{ "path": "\u{fffd}\u{fffd}.txt", "pathBytes": "//4udHh0" }]));
+    let args = ["to", "latest~1", "--yes", "--"].map(OsStr::new);
+    let went = ran(&mut sandbox.command_os(&[&args[..], &[name]].concat()));
+    assert_eq!(went.code, 0, "{went:?}");
+    assert_eq!(fs::read(sandbox.work().join(name)).unwrap(), b"one\n");
+}
+
+/// A root whose own name is not UTF-8.
+#[test]
+fn a_root_that_is_not_utf8() {
+    let sandbox = Sandbox::new();
+    let root = sandbox.work().join(OsStr::from_bytes(b"r\xff"));
+    fs::create_dir(&root).unwrap();
+    fs::write(root.join("a"), "one\n").unwrap();
+    let saved = ran(sandbox.command(&["save", "--json"]).current_dir(&root));
+    assert_eq!(saved.code, 0, "{saved:?}");
+    assert!(saved.json()["root"]["pathBytes"].is_string());
+    assert_eq!(ran(sandbox.command(&["status", "--json"]).current_dir(&root)).code, 0);
+}
+
+/// A file name must neither forge a line nor steer the terminal.
+#[test]
+fn names_with_control_characters_stay_on_one_line() {
+    let sandbox = Sandbox::new();
+    sandbox.write("x\n\u{1b}[31mroot removed\n", "one\n");
+    sandbox.ok(&["save"]);
+    sandbox.remove("x\n\u{1b}[31mroot removed\n");
+    sandbox.ok(&["save"]);
+    let told = sandbox.ok(&["preview", "latest~1"]);
+    assert!(!told.out.contains('\u{1b}') && told.out.contains("x\\n\\u{1b}[31mroot removed"), "{}", told.out);
+    let patch = sandbox.ok(&["diff", "latest~1", "-p"]);
+    assert!(!patch.out.contains('\u{1b}'), "{}", patch.out);
+}
+
+/// A directory that was made anew under the same path: older points say so and need --adopt.
+#[test]
+fn a_replaced_root() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "one\n");
+    let old = sandbox.json(0, &["save"])["id"].as_str().unwrap().to_owned();
+    fs::rename(sandbox.work(), sandbox.top().join("away")).unwrap();
+    fs::create_dir(sandbox.work()).unwrap();
+    sandbox.write("a", "two\n");
+    // The old directory is still there under another name, so that its inode cannot be used again.
+    let saved = ran(sandbox.command(&["save", "--json"]).current_dir(sandbox.work()));
+    assert_eq!(saved.code, 0, "{saved:?}");
+    let error = sandbox.json(3, &["to", &old, "--yes"]);
+    assert_eq!(error["error"]["code"], "other-incarnation");
+    assert_eq!(sandbox.json(0, &["log"])["points"][0]["restorable"], false);
+    let went = sandbox.rwd(&["to", &old, "--yes", "--adopt", "--json"]);
+    assert!(went.code == 0 || went.code == 3, "{went:?}");
+    // The one that was moved away is recognised, and taken over only when asked.
+    let away = sandbox.top().join("away");
+    let moved = ran(sandbox.command(&["log", "--json"]).current_dir(&away));
+    assert!(moved.code == 10, "{moved:?}");
+}
+
+#[test]
+fn a_moved_root_is_adopted() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "one\n");
+    sandbox.ok(&["save"]);
+    sandbox.write("a", "two\n");
+    sandbox.ok(&["save"]);
+    let moved = sandbox.top().join("moved");
+    fs::rename(sandbox.work(), &moved).unwrap();
+    let run = |args: &[&str]| {
+        let mut all = vec!["--json"];
+        all.extend(args);
+        ran(sandbox.command(&all).current_dir(&moved))
+    };
+    assert_eq!(run(&["log"]).json()["error"]["code"], "moved-workspace");
+    assert_eq!(run(&["save"]).code, 10);
+    let adopted = run(&["adopt"]).json();
+    assert_eq!((adopted["changed"].clone(), adopted["incarnation"].clone()), (true.into(), 1.into()));
+    let went = run(&["to", "latest~1", "--yes"]);
+    assert_eq!(went.code, 0, "{went:?}");
+    assert_eq!(fs::read(moved.join("a")).unwrap(), b"one\n");
+}
+
+/// Names, drop, gc: pins hold, confirmation is needed, guards of operations stay.
+#[test]
+fn names_and_drops() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "one\n");
+    sandbox.ok(&["save", "--name", "first", "-m", "a note"]);
+    sandbox.write("a", "two\n");
+    let second = sandbox.json(0, &["save"])["id"].as_str().unwrap().to_owned();
+    sandbox.json(0, &["name", &second, "second"]);
+    let named = sandbox.json(0, &["log", "--named"]);
+    let names: Vec<_> = named["points"].as_array().unwrap().iter().map(|p| p["names"][0].as_str().unwrap()).collect();
+    assert_eq!(names, ["first", "second"]);
+    sandbox.json(0, &["to", "first", "--yes"]);
+    assert_eq!(sandbox.read("a"), "one\n");
+    sandbox.ok(&["undo", "--yes"]);
+    sandbox.json(0, &["name", "--delete", "second"]);
+    sandbox.json(9, &["name", "--delete", "second"]);
+    sandbox.json(4, &["drop", "first"]);
+    assert_eq!(sandbox.json(0, &["drop", "first", "--yes"])["dropped"].as_array().unwrap().len(), 1);
+    sandbox.json(9, &["to", "first", "--yes"]);
+    sandbox.json(0, &["gc", "--dry-run"]);
+    sandbox.json(0, &["gc"]);
+    assert_eq!(sandbox.json(0, &["verify", "--rehash"])["damaged"].as_array().unwrap().len(), 0);
+    let du = sandbox.json(0, &["du"]);
+    assert!(du["ownBytes"].as_u64().unwrap() > 0);
+    sandbox.json(0, &["drop", "--all", "--yes"]);
+}

@@ -1,0 +1,112 @@
+//! What a crash leaves is named, blocks writing, and goes forward or back.
+
+use std::sync::Arc;
+
+use checkpoint_core::{
+    Batch, BlobStore, Change, IndexOp, Intent, IntentState, OpId, OpKind, OpState, Operation, PathState, Point, PointQuery, RelPath,
+    SessionKey, Snapshot, SnapshotBackend, Timestamp, Written,
+};
+use index_store::{DataDir, IndexOptions, Registry};
+use snapshot_git::{EpochFile, GitSnapshots, Options};
+
+use crate::sandbox::Sandbox;
+
+/// Leaves the intent of a restore to `target` open, with nothing applied, as a crash right after step 3 does.
+fn crash_after_intent(sandbox: &Sandbox, path: &str) {
+    let data = DataDir::new(sandbox.data());
+    let workspace = Registry::new(data.clone()).list().unwrap().remove(0);
+    let dir = data.workspace(&workspace.id);
+    let index = dir.open_index(IndexOptions::default()).unwrap();
+    let options = Options::new(Arc::new(EpochFile::new(dir.epoch().path())));
+    let store = GitSnapshots::open(&workspace.root, &dir.git(), &dir.stat_cache(), options).unwrap();
+    let points: Vec<Point> = index.points(&PointQuery::default()).unwrap();
+    let (target, guard) = (&points[0], &points[1]);
+    let state = |snapshot: &Option<Snapshot>, path: &RelPath| -> PathState { store.state(&snapshot.unwrap(), path).unwrap() };
+    let path = RelPath::new(path).unwrap();
+    let change = Change { path: path.clone(), before: state(&guard.snapshot, &path), after: state(&target.snapshot, &path) };
+    let text = serde_json::to_vec(&[&change]).unwrap();
+    let plan = store.put_blob(text.len() as u64, &mut text.as_slice()).unwrap();
+    let id = OpId::from_bytes([7; 16]);
+    let follows = index.newest().unwrap();
+    let operation = Operation {
+        id,
+        ord: follows.next(),
+        kind: OpKind::Restore,
+        state: OpState::Open,
+        session: SessionKey::local(),
+        target: Some(target.id),
+        reverses: None,
+        reversed_by: None,
+        guard: Some(guard.id),
+        plan: Some(plan),
+        at: Timestamp(1),
+        wrote: 1,
+        child: None,
+        summary: "to a point".to_owned(),
+        expired: false,
+    };
+    let intent = Intent {
+        operation: id,
+        state: IntentState::Applying,
+        guard: guard.id,
+        before: guard.snapshot.unwrap(),
+        plan,
+        fork: None,
+        host_state: None,
+        at: Timestamp(1),
+    };
+    let written = Written { path, before: change.before, after: change.after, history: Vec::new() };
+    let ops = vec![
+        IndexOp::PutOperation { operation: Box::new(operation) },
+        IndexOp::PutWritten { operation: id, written: vec![written] },
+        IndexOp::OpenIntent { intent: Box::new(intent) },
+    ];
+    index.apply(&Batch { follows: Some(follows), ops }).unwrap();
+}
+
+fn crashed() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "one\n");
+    sandbox.ok(&["save"]);
+    sandbox.write("a", "two\n");
+    sandbox.ok(&["save"]);
+    crash_after_intent(&sandbox, "a");
+    sandbox
+}
+
+#[test]
+fn an_unfinished_operation_is_7_and_named_everywhere() {
+    let sandbox = crashed();
+    for args in [&["to", "latest~1", "--yes"][..], &["to", "latest~1"], &["drop", "--all", "--yes"]] {
+        let error = sandbox.json(7, args);
+        assert_eq!(error["error"]["code"], "unfinished-operation");
+        assert_eq!(error["error"]["op"], "07".repeat(16));
+        assert!(error["error"]["hints"][0].as_str().unwrap().ends_with("rwd recover --finish"), "{error}");
+    }
+    assert_eq!(sandbox.read("a"), "two\n");
+    assert_eq!(sandbox.json(0, &["status"])["unfinished"], "07".repeat(16));
+    assert!(sandbox.ok(&[]).out.starts_with("operation 07070707 is unfinished"));
+    assert_eq!(sandbox.json(7, &["doctor"])["ok"], false);
+    // A capture goes on meanwhile.
+    sandbox.json(0, &["save"]);
+}
+
+#[test]
+fn recover_goes_forward() {
+    let sandbox = crashed();
+    let done = sandbox.json(0, &["recover", "--finish"]);
+    assert_eq!((done["status"].clone(), done["way"].clone()), ("restored".into(), "finish".into()));
+    assert_eq!(sandbox.read("a"), "one\n");
+    sandbox.json(6, &["recover", "--finish"]);
+    sandbox.ok(&["undo", "--yes"]);
+    assert_eq!(sandbox.read("a"), "two\n");
+}
+
+#[test]
+fn recover_goes_back() {
+    let sandbox = crashed();
+    sandbox.json(0, &["recover", "--back"]);
+    assert_eq!(sandbox.read("a"), "two\n");
+    sandbox.json(0, &["to", "latest~1", "--yes"]);
+    assert_eq!(sandbox.read("a"), "one\n");
+}
