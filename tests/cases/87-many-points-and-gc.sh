@@ -4,7 +4,7 @@
 # SOURCE: derived (retention keeps what it promises)
 # DATA-LOSS: yes
 # NEEDS: -
-# STEPS: rwd save; phase mutate; rwd save; repeat 55 tick save --kind mutation; phase then; rwd save; rwd=0,6 gc; phase same; rwd verify --rehash
+# STEPS: rwd save; phase mutate; rwd save; rwd save --turn 1 --kind turn-start; repeat 55 tick save --kind mutation; phase then; rwd save --turn 1 --kind turn-end; rwd=0,6 gc; phase same; rwd verify --rehash
 # STEPS: rwd to $1 --files $exact --yes; phase check; rwd undo --yes; phase check-redo; rwd verify --rehash
 # EXPECT: after more captures before tools than retention keeps, and a collection, the point that was saved by hand still
 #   restores and the store verifies.

@@ -28,6 +28,19 @@ impl Latest {
     }
 }
 
+/// How a walk is made.
+#[derive(Debug, Default)]
+pub(super) struct Walk {
+    /// Paths captured whatever a rule says.
+    pub(super) include: BTreeSet<RelPath>,
+    /// Whether objects are stored.
+    pub(super) write: bool,
+    /// When to give up.
+    pub(super) deadline: Option<std::time::Duration>,
+    /// What a plan destroys is guarded even where the store's own ceiling is reached; the disk's floor holds.
+    pub(super) over_budget: bool,
+}
+
 /// What changed since the latest known state, and who may have done it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Since {
@@ -70,13 +83,11 @@ impl Engine {
     }
 
     /// Walks the workspace.
-    pub(super) fn walk(
-        &self,
-        latest: &Latest,
-        include: &BTreeSet<RelPath>,
-        write: bool,
-        deadline: Option<std::time::Duration>,
-    ) -> Result<Captured, EngineError> {
+    pub(super) fn walk(&self, latest: &Latest, how: &Walk) -> Result<Captured, EngineError> {
+        let mut policy = self.parts.capture.clone();
+        if how.over_budget {
+            policy.store_max_bytes = u64::MAX;
+        }
         let held = self.parts.index.held()?;
         let not_held: BTreeSet<RelPath> = latest.record.iter().flat_map(|point| point.sensitive.iter().cloned()).collect();
         let mut temporaries: Vec<Vec<u8>> = latest.intent.iter().map(|i| Temporaries(i.operation).prefix()).collect();
@@ -87,11 +98,11 @@ impl Engine {
             base: latest.snapshot(),
             held: &held,
             not_held: &not_held,
-            include,
+            include: &how.include,
             temporaries: &temporaries,
-            policy: &self.parts.capture,
-            write,
-            deadline,
+            policy: &policy,
+            write: how.write,
+            deadline: how.deadline,
             progress: &*self.parts.progress,
         })?)
     }

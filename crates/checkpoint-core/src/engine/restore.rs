@@ -11,7 +11,7 @@ use crate::{
 };
 
 use super::Engine;
-use super::attribution::{Latest, Since};
+use super::attribution::{Latest, Since, Walk};
 
 /// What is known of each planned path.
 type Attributions = BTreeMap<RelPath, Attribution>;
@@ -144,13 +144,13 @@ impl Engine {
     pub(super) fn draft(&self, order: &Order, write: bool) -> Result<Draft, EngineError> {
         let latest = self.latest()?;
         let started = self.parts.clock.now();
-        let mut include = BTreeSet::new();
-        let mut captured = self.walk(&latest, &include, write, None)?;
+        let mut how = Walk { write, ..Walk::default() };
+        let mut captured = self.walk(&latest, &how)?;
         let mut changes = self.changes(order, &captured.snapshot)?;
-        let uncaptured_content = needs_including(&changes, &captured);
-        if !uncaptured_content.is_empty() {
-            include = uncaptured_content;
-            captured = self.walk(&latest, &include, write, None)?;
+        how.include = needs_including(&changes, &captured);
+        if !how.include.is_empty() {
+            how.over_budget = captured.skipped.iter().any(|s| s.reason == SkipReason::Budget && how.include.contains(&s.path));
+            captured = self.walk(&latest, &how)?;
             changes = self.changes(order, &captured.snapshot)?;
         }
         self.refuse_unknown_selection(order, &changes, &captured.snapshot)?;
@@ -192,7 +192,7 @@ impl Engine {
             notes,
         };
         // What a listed point holds is covered ever after; what only a guard holds goes with the guard (design § 7).
-        let sensitive = if matches!(order.goal, Goal::Reverse(_)) { include.into_iter().collect() } else { Vec::new() };
+        let sensitive = if matches!(order.goal, Goal::Reverse(_)) { how.include.into_iter().collect() } else { Vec::new() };
         Ok(Draft { preview, captured, latest, since, target_histories, started, sensitive })
     }
 
@@ -294,7 +294,7 @@ impl Engine {
 /// Paths that the goal writes and that a rule left out of the capture of now: they must be guarded whatever the rule.
 fn needs_including(changes: &[Change], captured: &Captured) -> BTreeSet<RelPath> {
     let coverage = Coverage::new(&captured.skipped);
-    let by_rule = |reason| matches!(reason, SkipReason::IgnoredRoot | SkipReason::TooLarge);
+    let by_rule = |reason| matches!(reason, SkipReason::IgnoredRoot | SkipReason::TooLarge | SkipReason::Budget);
     let written = changes.iter().filter(|c| (c.before.is_absent() && !c.after.is_absent()) || c.before == PathState::Opaque);
     written.filter(|c| coverage.over(&c.path).is_some_and(|(_, reason)| by_rule(reason))).map(|c| c.path.clone()).collect()
 }

@@ -9,7 +9,7 @@ use crate::{
 };
 
 use super::Engine;
-use super::attribution::{Latest, Since};
+use super::attribution::{Latest, Since, Walk};
 
 /// Walks that are begun again because somebody else recorded something meanwhile.
 const ATTEMPTS: usize = 16;
@@ -45,7 +45,7 @@ impl Engine {
             return Ok(Saved { point, created: false, skipped: Vec::new(), warnings: Vec::new() });
         }
         let started = self.parts.clock.now();
-        let captured = self.walk(&latest, &BTreeSet::new(), true, request.deadline)?;
+        let captured = self.walk(&latest, &Walk { write: true, deadline: request.deadline, ..Walk::default() })?;
         if let Some(point) = self.duplicate(request, &latest, &captured) {
             let mut ops = Vec::new();
             ops.extend(self.name_op(request, &point));

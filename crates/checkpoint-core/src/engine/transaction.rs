@@ -1,6 +1,6 @@
 //! The rewind transaction (design § 7): approve → lock → guard → re-plan → intent → apply → fork → done.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use crate::{
     RelPath, SaveRequest, Session, Status, Temporaries, Written,
 };
 
+use super::attribution::Walk;
 use super::restore::{Draft, Goal, Order};
 use super::{Engine, Locked};
 
@@ -100,9 +101,9 @@ impl Engine {
             return Ok(());
         };
         let latest = self.latest()?;
-        let first = self.walk(&latest, &BTreeSet::new(), false, None)?.snapshot;
+        let first = self.walk(&latest, &Walk::default())?.snapshot;
         self.parts.clock.sleep(Duration::from_secs(1));
-        let second = self.walk(&latest, &BTreeSet::new(), false, None)?.snapshot;
+        let second = self.walk(&latest, &Walk::default())?.snapshot;
         if first == second { Ok(()) } else { Err(EngineError::TurnOpen { session, turn }) }
     }
 

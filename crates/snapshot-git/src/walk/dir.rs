@@ -52,6 +52,7 @@ struct Here<'n, 'a> {
 type Loaded = (Arc<RuleFile>, Option<Vec<u8>>);
 
 /// What is to become of a name, judged by the name alone.
+#[derive(Clone, Copy)]
 enum Verdict<'a> {
     Skip(SkipReason, u8),
     Leaf(u8),

@@ -6,5 +6,6 @@ mod capture_cache;
 mod capture_cover;
 mod capture_git;
 mod capture_limits;
+mod capture_random;
 mod capture_rules;
 mod world;

@@ -5,5 +5,6 @@ mod crash;
 mod history;
 mod machine;
 mod scan;
+mod tracer;
 mod transaction;
 mod world;
