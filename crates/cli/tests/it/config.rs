@@ -110,3 +110,30 @@ fn the_data_directory_is_private() {
     assert_eq!(warned(&sandbox.json(0, &["doctor", "--fix"])), "fixed");
     assert!(!open(&sandbox));
 }
+
+/// Design § 8: turn points beyond the limit go at turn ends, oldest first; names pin.
+#[test]
+fn retention_runs_at_turn_ends_and_names_pin() {
+    let sandbox = Sandbox::new().with("RWD_RETENTION_MAX_TURNS", "4");
+    sandbox.write("a", "zero\n");
+    sandbox.turn(1, |s| s.write("a", "one\n"));
+    sandbox.ok(&["name", "t1^", "first"]);
+    for turn in 2..6 {
+        sandbox.turn(turn, |s| s.write("a", format!("{turn}\n")));
+    }
+    let log = sandbox.json(0, &["log"]);
+    let left: Vec<_> = log["points"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|p| (p["turn"].as_u64().unwrap(), p["kind"].as_str().unwrap()))
+        .collect();
+    assert_eq!(left.len(), 4, "{left:?}");
+    assert_eq!(left[0], (1, "turn-start"));
+    assert_eq!(left[3], (5, "turn-end"));
+    sandbox.json(9, &["preview", "t2^"]);
+    sandbox.json(0, &["gc"]);
+    sandbox.json(0, &["verify", "--rehash"]);
+    sandbox.json(0, &["to", "first", "--yes"]);
+    assert_eq!(sandbox.read("a"), "zero\n");
+}

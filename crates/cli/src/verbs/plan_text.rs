@@ -1,0 +1,209 @@
+//! Plans and outcomes as answers and as text.
+
+use checkpoint_core::{Outcome, Preview, Status};
+
+use crate::run::Run;
+use crate::text::{self, put};
+use crate::wire;
+
+const fn scope_word(preview: &Preview) -> &'static str {
+    match (preview.files, preview.cut.is_some()) {
+        (true, true) => "both",
+        (true, false) => "files",
+        (false, _) => "chat",
+    }
+}
+
+/// The plan, as the answer has it.
+pub(super) fn preview_answer(run: &Run, preview: &Preview) -> wire::Preview {
+    shape(preview, run.typed.as_verb("preview", "to", &["--plan", &preview.plan_id, "--yes"]))
+}
+
+fn shape(preview: &Preview, apply: String) -> wire::Preview {
+    let plan = &preview.plan;
+    wire::Preview {
+        plan: preview.plan_id.clone(),
+        target: preview.target.as_ref().map(|point| point.id.to_string()),
+        reverses: preview.reverses.map(|op| op.to_string()),
+        session: preview.session.to_string(),
+        overwrite: wire::paths(&plan.overwrite),
+        recreate: wire::paths(&plan.recreate),
+        mode: wire::paths(&plan.mode),
+        remove: wire::paths(&plan.remove),
+        unchanged: plan.unchanged,
+        kept_new: wire::paths(&plan.kept_new),
+        hand_made: wire::paths(&plan.hand_made),
+        uncaptured: wire::paths(&plan.uncaptured),
+        foreign: wire::paths(&plan.foreign),
+        blocked: wire::blocked(&plan.blocked),
+        uncovered: wire::skipped(&plan.uncovered),
+        undecided: wire::paths(&plan.undecided),
+        cut: preview.cut.as_ref().map(|cut| wire::CutEntry {
+            seq: cut.boundary.map(|boundary| boundary.seq().0),
+            rule: cut.rule.clone(),
+            session: cut.session.to_string(),
+        }),
+        scope: scope_word(preview),
+        notes: preview.notes.clone(),
+        apply,
+    }
+}
+
+/// The plan as a person at a terminal sees it before saying yes.
+pub(crate) fn preview_text(preview: &Preview) -> String {
+    plan_text(&shape(preview, String::new()))
+}
+
+/// The plan, as text.
+pub(super) fn plan_text(plan: &wire::Preview) -> String {
+    let mut out = String::new();
+    let mut counts = Vec::new();
+    for (list, word) in [
+        (&plan.overwrite, "overwrite"),
+        (&plan.recreate, "recreate"),
+        (&plan.mode, "change mode of"),
+        (&plan.remove, "remove"),
+    ] {
+        if !list.is_empty() {
+            counts.push(format!("{word} {}", list.len()));
+        }
+    }
+    if plan.scope == "chat" {
+        counts.push("only the conversation".to_owned());
+    } else {
+        counts.push(format!("{} unchanged", plan.unchanged));
+    }
+    let goal = match (&plan.target, &plan.reverses) {
+        (_, Some(op)) => format!("take operation {} back", text::short(op)),
+        (Some(point), None) => format!("to point {}", text::short(point)),
+        (None, None) => format!("session {}", plan.session),
+    };
+    put!(out, "{goal}: {}\n", counts.join(", "));
+    text::paths(&mut out, "overwrite:", &plan.overwrite);
+    text::paths(&mut out, "recreate:", &plan.recreate);
+    text::paths(&mut out, "change mode:", &plan.mode);
+    text::paths(&mut out, "remove:", &plan.remove);
+    text::paths(&mut out, "changed by hand since:", &plan.hand_made);
+    text::paths(&mut out, "changed by another session since:", &plan.foreign);
+    text::paths(&mut out, "changed after the turn's last point:", &plan.uncaptured);
+    text::reasons(&mut out, "cannot be restored:", &plan.blocked);
+    text::reasons(&mut out, "not covered by that point, left alone:", &plan.uncovered);
+    kept(&mut out, plan.kept_new.len());
+    if let Some(cut) = &plan.cut {
+        put!(out, "conversation {}: cut at {}\n", cut.session, cut.rule);
+    }
+    for note in &plan.notes {
+        put!(out, "{note}\n");
+    }
+    if !plan.undecided.is_empty() {
+        put!(
+            out,
+            "{} a decision: --keep-drift, --overwrite PATH, --overwrite-drift or --with-others\n",
+            needs(plan.undecided.len())
+        );
+    }
+    out
+}
+
+fn needs(count: usize) -> String {
+    if count == 1 { "1 path needs".to_owned() } else { format!("{count} paths need") }
+}
+
+fn kept(out: &mut String, count: usize) {
+    if count > 0 {
+        put!(
+            out,
+            "{} kept; --exact removes {}\n",
+            text::count(count as u64, "new file"),
+            if count == 1 { "it" } else { "them" }
+        );
+    }
+}
+
+/// What was done, as the answer has it.
+pub(super) fn restored(run: &Run, outcome: &Outcome) -> wire::Restored {
+    let plan = &outcome.plan;
+    let undo = outcome.operation.map(|op| run.typed.other(&["undo", &op.short()]));
+    let session = outcome.target.as_ref().map(|point| point.session.harness().to_owned());
+    wire::Restored {
+        op: outcome.operation.map(|op| op.to_string()),
+        status: status_word(outcome.status),
+        target: outcome.target.as_ref().map(|point| point.id.to_string()),
+        restored: wire::paths(&outcome.restored),
+        removed: wire::paths(&outcome.removed),
+        unchanged: plan.unchanged,
+        kept_new: wire::paths(&plan.kept_new),
+        hand_made: wire::paths(&plan.hand_made),
+        foreign: wire::paths(&plan.foreign),
+        uncaptured: wire::paths(&plan.uncaptured),
+        blocked: wire::blocked(&plan.blocked),
+        uncovered: wire::skipped(&plan.uncovered),
+        guard: outcome.guard.map(|point| point.to_string()),
+        child_session_id: outcome.child.clone(),
+        context_only: outcome.context_only,
+        undo,
+        go_on: outcome.child.as_deref().and_then(|child| go_on(session.as_deref()?, child)),
+        stored: wire::stored(&outcome.stored),
+        notes: outcome.notes.clone(),
+    }
+}
+
+pub(super) const fn status_word(status: Status) -> &'static str {
+    match status {
+        Status::Restored => "restored",
+        Status::Partial => "partial",
+        Status::Nothing => "nothing",
+    }
+}
+
+/// The command that goes on in a child session.
+fn go_on(harness: &str, child: &str) -> Option<String> {
+    let words: &[&str] = match harness {
+        "claude" => &["claude", "--resume"],
+        "codex" => &["codex", "resume"],
+        "gemini" => &["gemini", "--resume"],
+        "opencode" => &["opencode", "--session"],
+        "dsh" => &["dsh", "--resume"],
+        _ => return None,
+    };
+    Some(format!("{} {}", words.join(" "), crate::error::quote(child)))
+}
+
+/// What was done, as text: counts first, the next command last.
+pub(super) fn outcome_text(run: &Run, verb: &str, answer: &wire::Restored, outcome: &Outcome) -> String {
+    let mut out = String::new();
+    if outcome.status == Status::Nothing {
+        out.push_str("nothing to do: the workspace is like that already\n");
+    } else if outcome.context_only {
+        out.push_str("the conversation was cut; files stay as they are\n");
+    } else {
+        let total = text::count((answer.restored.len() + answer.removed.len()) as u64, "file");
+        let split = format!("{} restored, {} removed", answer.restored.len(), answer.removed.len());
+        let partly = if outcome.status == Status::Partial { ", not all of it" } else { "" };
+        put!(out, "{total}{partly}: {split}\n");
+        text::paths(&mut out, "restored:", &answer.restored);
+        text::paths(&mut out, "removed:", &answer.removed);
+    }
+    text::paths(&mut out, "changed by hand:", &answer.hand_made);
+    text::paths(&mut out, "changed by another session:", &answer.foreign);
+    text::reasons(&mut out, "not restored:", &answer.blocked);
+    text::reasons(&mut out, "not covered by that point, left alone:", &answer.uncovered);
+    kept(&mut out, answer.kept_new.len());
+    for entry in &answer.stored {
+        put!(out, "{}\n", entry.line());
+    }
+    for note in &answer.notes {
+        put!(out, "{note}\n");
+    }
+    if let Some(go_on) = &answer.go_on {
+        put!(out, "to go on: {go_on}\n");
+    } else if let Some(child) = &answer.child_session_id {
+        put!(out, "to go on: session {child}\n");
+    }
+    if let (Some(undo), "to" | "back" | "redo") = (&answer.undo, verb) {
+        put!(out, "to take it back: {undo}\n");
+    } else if verb == "undo" && answer.op.is_some() {
+        put!(out, "to bring it back: {}\n", run.typed.other(&["redo"]));
+    }
+    out
+}
