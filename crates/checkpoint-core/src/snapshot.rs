@@ -159,6 +159,11 @@ pub trait SnapshotBackend: BlobStore + Any {
     /// Checks one snapshot. The error names the first object that is missing or damaged.
     fn verify(&self, snapshot: &Snapshot, level: VerifyLevel) -> Result<(), SnapshotError>;
 
+    /// Checks many snapshots, one verdict each, in order. What they share need be looked at only once.
+    fn verify_all(&self, snapshots: &[Snapshot], level: VerifyLevel) -> Vec<Result<(), SnapshotError>> {
+        snapshots.iter().map(|snapshot| self.verify(snapshot, level)).collect()
+    }
+
     /// Removes what `live` does not reach and repacks the rest. Bumps the store's epoch, synced, before the first
     /// removal; the new pack is synced before the first unlink. Needs the exclusive lock.
     fn gc(&self, live: &LiveObjects, dry_run: bool, progress: &dyn Progress) -> Result<GcReport, SnapshotError>;

@@ -192,6 +192,10 @@ impl SnapshotBackend for GitSnapshots {
         read::verify(&self.store, snapshot, level)
     }
 
+    fn verify_all(&self, snapshots: &[Snapshot], level: VerifyLevel) -> Vec<Result<(), SnapshotError>> {
+        read::verify_all(&self.store, snapshots, level)
+    }
+
     fn gc(&self, live: &LiveObjects, dry_run: bool, progress: &dyn Progress) -> Result<GcReport, SnapshotError> {
         let bump = || {
             let failed = |source: std::io::Error| SnapshotError::Other {

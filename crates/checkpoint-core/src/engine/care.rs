@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::retention::{Stock, prune};
 use crate::{
     Batch, Damage, DropReason, EngineError, EngineEvent, GcReport, IndexOp, LiveObjects, LockMode, Name, OpState, Operation, Point,
-    PointId, PointKind, PointQuery, SessionKey, SnapshotError, Verified, VerifyLevel, check_name,
+    PointId, PointKind, PointQuery, SessionKey, Snapshot, SnapshotError, Verified, VerifyLevel, check_name,
 };
 
 use super::Engine;
@@ -47,7 +47,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Removes points. Guards of kept operations stay: dropping them would make an undo impossible.
+    /// Removes points. Guards of kept operations stay, unless they are damaged: dropping them would make an undo impossible.
     pub fn drop_points(&self, which: &DropWhich) -> Result<Vec<PointId>, EngineError> {
         let _locked = self.lock(LockMode::Exclusive)?;
         self.refuse_unfinished()?;
@@ -61,7 +61,7 @@ impl Engine {
         let mut dropped = Vec::new();
         let mut ops = Vec::new();
         for point in points.iter().filter(wanted) {
-            let guards = operations.iter().find(|op| op.guard == Some(point.id) && !op.expired && op.state != OpState::RolledBack);
+            let guards = operations.iter().find(|op| op.guard == Some(point.id) && point.damaged.is_none() && !op.expired && op.state != OpState::RolledBack);
             if let Some(operation) = guards {
                 let why = format!("it is what operation {} goes back to", operation.id.short());
                 return Err(EngineError::Nothing { why: format!("point {} stays: {why}", point.id.short()), hint: None });
@@ -106,6 +106,9 @@ impl Engine {
     }
 
     /// Removes objects that nothing needs any more. With `dry_run` only counts them.
+    ///
+    /// Refuses, before anything is removed, when a tree that a point needs is missing: what is left of that point may
+    /// still be worth something. `verify` names such points, `drop_points` gives them up.
     pub fn gc(&self, dry_run: bool) -> Result<GcReport, EngineError> {
         let _locked = self.lock(if dry_run { LockMode::Shared } else { LockMode::Exclusive })?;
         let mut live = LiveObjects::default();
@@ -129,8 +132,6 @@ impl Engine {
                 live.blobs.extend(written.after.blob());
             }
         }
-        // A damaged point keeps nothing alive that is there, and must not stop the collection.
-        live.snapshots.retain(|snapshot| self.parts.snapshots.verify(snapshot, VerifyLevel::Reachable).is_ok());
         Ok(self.parts.snapshots.gc(&live, dry_run, &*self.parts.progress)?)
     }
 
@@ -139,10 +140,12 @@ impl Engine {
         let _locked = self.lock(LockMode::Shared)?;
         let mut verified = Verified::default();
         let mut ops = Vec::new();
-        for point in self.parts.index.points(&PointQuery { restorable: true, ..PointQuery::default() })? {
-            let Some(snapshot) = &point.snapshot else { continue };
+        let points = self.parts.index.points(&PointQuery { restorable: true, ..PointQuery::default() })?;
+        let snapshots: Vec<Snapshot> = points.iter().filter_map(|point| point.snapshot).collect();
+        let verdicts = self.parts.snapshots.verify_all(&snapshots, level);
+        for (point, verdict) in points.into_iter().filter(|point| point.snapshot.is_some()).zip(verdicts) {
             verified.checkpoints += 1;
-            let reason = match self.parts.snapshots.verify(snapshot, level) {
+            let reason = match verdict {
                 Ok(()) => None,
                 Err(error @ (SnapshotError::Missing { .. } | SnapshotError::Damaged { .. })) => Some(error.to_string()),
                 Err(error) => return Err(error.into()),

@@ -8,6 +8,7 @@ use crate::plan::{Coverage, Evidence, PlanInput, plan, select};
 use crate::{
     Attribution, Captured, Change, Cut, EngineError, History, Member, OpKind, Operation, Ord, Outcome, PathState, Plan, Point, PointKind,
     Preview, RelPath, Resolved, RestorePolicy, RestoreRequest, ReverseRequest, Scope, SessionError, SessionKey, SkipReason, Snapshot,
+    SnapshotError,
 };
 
 use super::Engine;
@@ -145,11 +146,18 @@ impl Engine {
         let latest = self.latest()?;
         let started = self.parts.clock.now();
         let mut how = Walk { write, ..Walk::default() };
-        let mut captured = self.walk(&latest, &how)?;
+        let mut captured = match self.walk(&latest, &how) {
+            // A store at its ceiling must not stand in the way of going back.
+            Err(EngineError::Snapshot(SnapshotError::NoSpace { .. })) => {
+                how.over_budget = true;
+                self.walk(&latest, &how)?
+            }
+            walked => walked?,
+        };
         let mut changes = self.changes(order, &captured.snapshot)?;
         how.include = needs_including(&changes, &captured);
         if !how.include.is_empty() {
-            how.over_budget = captured.skipped.iter().any(|s| s.reason == SkipReason::Budget && how.include.contains(&s.path));
+            how.over_budget |= captured.skipped.iter().any(|s| s.reason == SkipReason::Budget && how.include.contains(&s.path));
             captured = self.walk(&latest, &how)?;
             changes = self.changes(order, &captured.snapshot)?;
         }

@@ -1,5 +1,5 @@
 //! Snapshots made from a model of a workspace, asked and collected.
-#![allow(clippy::disallowed_methods, reason = "tests damage files and ask plain git")]
+#![expect(clippy::disallowed_methods, reason = "tests damage files and ask plain git")]
 
 use std::{collections::BTreeMap, fs, ops::ControlFlow, sync::Mutex};
 

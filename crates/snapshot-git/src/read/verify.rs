@@ -23,21 +23,38 @@ use crate::{
 /// is found out. `Rehash` reads everything, compares the stored bytes with the checksum in the index and the content
 /// with the id.
 pub(crate) fn verify(store: &Store, snapshot: &Snapshot, level: VerifyLevel) -> Result<(), SnapshotError> {
-    let mut check = Check { store, level, seen: HashSet::new() };
+    one(store, snapshot, level, &HashSet::new()).map(drop)
+}
+
+/// Checks many; an object that is part of a sound snapshot is not looked at again.
+pub(crate) fn verify_all(store: &Store, snapshots: &[Snapshot], level: VerifyLevel) -> Vec<Result<(), SnapshotError>> {
+    let mut sound = HashSet::new();
+    let mut verdict = |snapshot| one(store, snapshot, level, &sound).map(|seen| sound.extend(seen));
+    snapshots.iter().map(&mut verdict).collect()
+}
+
+type Seen = HashSet<(Id, bool)>;
+
+fn one(store: &Store, snapshot: &Snapshot, level: VerifyLevel, sound: &Seen) -> Result<Seen, SnapshotError> {
+    let mut check = Check { store, level, sound, seen: Seen::new() };
     check.tree(&to_gix(&snapshot.tree), false)?;
-    check.tree(&to_gix(&snapshot.meta), true)
+    check.tree(&to_gix(&snapshot.meta), true)?;
+    Ok(check.seen)
 }
 
 struct Check<'a> {
     store: &'a Store,
     level: VerifyLevel,
-    /// Objects that were found sound, with the role they were checked for.
-    seen: HashSet<(Id, bool)>,
+    /// Objects of snapshots that are whole, with the role they were checked for.
+    sound: &'a Seen,
+    /// Objects of this snapshot that were looked at.
+    seen: Seen,
 }
 
 impl Check<'_> {
     fn is_new(&mut self, id: &ObjectId, meta: bool) -> bool {
-        self.seen.insert((*to_core(id).as_bytes(), meta))
+        let key = (*to_core(id).as_bytes(), meta);
+        !self.sound.contains(&key) && self.seen.insert(key)
     }
 
     /// Walks a tree; the stack is ours, so that a deep one cannot exhaust the thread's.

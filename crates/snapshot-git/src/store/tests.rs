@@ -1,5 +1,5 @@
 //! The store as a capture uses it, and as a crash, a full disk or plain git meets it.
-#![allow(clippy::disallowed_methods, reason = "tests damage files and ask plain git")]
+#![expect(clippy::disallowed_methods, reason = "tests damage files and ask plain git")]
 
 use std::{fs, io::Cursor, path::Path, process::Command};
 
