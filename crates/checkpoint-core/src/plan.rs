@@ -295,7 +295,8 @@ impl<'a> Planner<'a> {
     /// Puts the changes into the order of application and fills the categories.
     fn order(&mut self, input: &PlanInput<'_>) {
         let of = |wanted: Fate| input.changes.iter().zip(&self.fate).filter(move |(_, fate)| **fate == wanted).map(|(change, _)| change);
-        // What stands in the way goes first, deepest first; then writes, parents first; then the other removals.
+        // What stands in the way goes first, then writes, then the other removals. Directories are made before what
+        // they hold and go after it, deepest first.
         let clear: Vec<&Change> = of(Fate::Clear).collect();
         let write: Vec<&Change> = of(Fate::Write).collect();
         let remove: Vec<&Change> = of(Fate::Remove).collect();
@@ -331,9 +332,15 @@ impl<'a> Planner<'a> {
             list.sort();
             list.dedup();
         }
-        let (write, closing) = open_while_filling(&write);
-        self.plan.changes = clear.iter().rev().map(|c| (*c).clone()).chain(write).chain(closing).collect();
-        self.plan.changes.extend(remove.iter().rev().map(|c| (*c).clone()));
+        let (mut write, closing) = open_while_filling(&write);
+        // Directories first, so that what is no directory comes in one run: those are independent of each other.
+        write.sort_by_key(|change| !change.after.is_dir());
+        let going = |group: &[&Change]| {
+            let mut group: Vec<Change> = group.iter().rev().map(|c| (*c).clone()).collect();
+            group.sort_by_key(|change| change.before.is_dir());
+            group
+        };
+        self.plan.changes = [going(&clear), write, closing, going(&remove)].concat();
     }
 }
 

@@ -1,7 +1,9 @@
 //! The rewind transaction (design § 7): approve → lock → guard → re-plan → intent → apply → fork → done.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::{
@@ -16,6 +18,13 @@ use super::{Engine, Locked};
 
 /// How a batch that opens a transaction is made again when a gap was recorded meanwhile.
 const ATTEMPTS: usize = 16;
+
+/// Paths written at a time: they mostly wait for the disk.
+const WRITERS: usize = 8;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A transaction whose intent is durable.
 struct Open {
@@ -222,28 +231,59 @@ impl Engine {
     /// Steps 4 to 8.
     fn apply(&self, order: &Order, draft: Draft, open: &Open, locked: Locked) -> Result<Outcome, EngineError> {
         let changes = &draft.preview.plan.changes;
-        let temporaries = Temporaries(open.operation.id);
-        for (n, change) in changes.iter().enumerate() {
-            let total = Some(changes.len() as u64);
-            let stopped = matches!(self.parts.progress.tick("restoring", n as u64, total), ControlFlow::Break(()));
-            let failed = if stopped { None } else { Some(self.parts.files.apply(change, &temporaries, n, &*self.parts.snapshots)) };
-            match failed {
-                Some(Ok(())) => {}
-                None => {
-                    self.roll_back(open, changes.get(..n).unwrap_or_default())?;
-                    return Err(EngineError::Interrupted);
-                }
-                Some(Err(error)) => {
-                    let left = self.roll_back(open, changes.get(..n).unwrap_or_default())?;
-                    return Err(failure(open, error, left));
-                }
-            }
+        if let Err((applied, stopped)) = self.apply_all(changes, &Temporaries(open.operation.id)) {
+            let left = self.roll_back(open, changes, &applied)?;
+            return Err(stopped.map_or(EngineError::Interrupted, |error| failure(open, error, left)));
         }
         let touched: Vec<RelPath> = changes.iter().map(|c| c.path.clone()).collect();
         if let Err(source) = self.parts.files.sync(&touched) {
             return Err(EngineError::Stuck { operation: open.operation.id, guard: open.guard.id, source });
         }
         self.finish(order, draft, open, locked)
+    }
+
+    /// Applies the changes in order. Those between two changes of directories are independent of each other and go in
+    /// parallel: each waits for its own content to be durable, and waiting together is faster than in turn.
+    ///
+    /// On the first failure, or when told to stop (`None`), nothing more is begun; says which were applied.
+    fn apply_all(&self, changes: &[Change], temporaries: &Temporaries) -> Result<(), (BTreeSet<usize>, Option<FsError>)> {
+        let total = Some(changes.len() as u64);
+        let applied = Mutex::new(BTreeSet::new());
+        let stop: Mutex<Option<Option<FsError>>> = Mutex::new(None);
+        let one = |n: usize, change: &Change| {
+            let done = lock(&applied).len() as u64;
+            let ended = match self.parts.progress.tick("restoring", done, total) {
+                ControlFlow::Break(()) => Some(None),
+                ControlFlow::Continue(()) => self.parts.files.apply(change, temporaries, n, &*self.parts.snapshots).err().map(Some),
+            };
+            match ended {
+                None => drop(lock(&applied).insert(n)),
+                Some(why) => drop(lock(&stop).get_or_insert(why)),
+            }
+        };
+        let numbered: Vec<(usize, &Change)> = changes.iter().enumerate().collect();
+        let independent = |(_, change): &(usize, &Change)| !change.before.is_dir() && !change.after.is_dir();
+        for run in numbered.chunk_by(|a, b| independent(a) && independent(b)) {
+            let next = AtomicUsize::new(0);
+            let work = || {
+                while lock(&stop).is_none() {
+                    let Some((n, change)) = run.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
+                    one(*n, change);
+                }
+            };
+            std::thread::scope(|scope| {
+                let helpers: Vec<_> = (1..WRITERS.min(run.len())).map(|_| scope.spawn(work)).collect();
+                work();
+                for helper in helpers {
+                    // A panic of a worker is this thread's panic.
+                    helper.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload));
+                }
+            });
+        }
+        match lock(&stop).take() {
+            None => Ok(()),
+            Some(why) => Err((std::mem::take(&mut *lock(&applied)), why)),
+        }
     }
 
     /// Verifies, closes the files' half, forks.
@@ -351,18 +391,19 @@ impl Engine {
     }
 
     /// Puts back what was applied; returns paths that somebody else changed meanwhile.
-    fn roll_back(&self, open: &Open, applied: &[Change]) -> Result<Vec<RelPath>, EngineError> {
+    fn roll_back(&self, open: &Open, changes: &[Change], applied: &BTreeSet<usize>) -> Result<Vec<RelPath>, EngineError> {
         let temporaries = Temporaries(open.operation.id);
         let stuck = |source| EngineError::Stuck { operation: open.operation.id, guard: open.guard.id, source };
         let mut left = Vec::new();
-        for (n, change) in applied.iter().enumerate().rev() {
+        let applied: Vec<(usize, &Change)> = changes.iter().enumerate().filter(|(n, _)| applied.contains(n)).collect();
+        for (n, change) in applied.iter().copied().rev() {
             match self.parts.files.apply(&change.inverse(), &temporaries, n, &*self.parts.snapshots) {
                 Ok(()) => {}
                 Err(FsError::Changed { path, .. } | FsError::NotEmpty { path }) => left.push(path),
                 Err(source) => return Err(stuck(source)),
             }
         }
-        let touched: Vec<RelPath> = applied.iter().map(|c| c.path.clone()).collect();
+        let touched: Vec<RelPath> = applied.iter().map(|(_, change)| change.path.clone()).collect();
         self.parts.files.sync(&touched).map_err(stuck)?;
         self.close_rolled_back(&open.operation)?;
         Ok(left)
