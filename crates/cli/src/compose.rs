@@ -194,7 +194,7 @@ pub(crate) fn open(
     approver: ChooseApprover<'_>,
 ) -> Result<Opened, CliError> {
     for warning in &settings.warnings {
-        run.out.remark(&format!("warning: {warning}"));
+        run.out.remark(&format!("warning: {}", crate::wire::shown(warning)));
     }
     let index = open_index(run, &located.dir, &settings)?;
     let around = crate::agent::surrounding(&run.world);

@@ -472,9 +472,9 @@ fn blocked_hint(blocked: &[Blocked]) -> Option<String> {
 pub(crate) fn human(report: &Report) -> String {
     const SHOWN: usize = 20;
     let body = &report.body;
-    let mut text = format!("error: {}", body.message);
+    let mut text = format!("error: {}", wire::shown(&body.message));
     for cause in &body.causes {
-        put!(text, "\n  caused by: {cause}");
+        put!(text, "\n  caused by: {}", wire::shown(cause));
     }
     for entry in body.paths.iter().take(SHOWN) {
         put!(text, "\n  {}", entry.line());
@@ -486,7 +486,7 @@ pub(crate) fn human(report: &Report) -> String {
         text.push('\n');
     }
     for hint in &body.hints {
-        put!(text, "\nhint: {hint}");
+        put!(text, "\nhint: {}", wire::shown(hint));
     }
     text
 }

@@ -103,7 +103,7 @@ fn human(answer: &wire::Diff, stat: bool) -> String {
         out.push_str(&line(change, stat));
     }
     for note in &answer.notes {
-        put!(out, "{note}\n");
+        put!(out, "{}\n", wire::shown(note));
     }
     out
 }

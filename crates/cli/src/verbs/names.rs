@@ -50,7 +50,7 @@ pub(crate) fn drop(run: &Run, args: &DropArgs) -> Result<u8, CliError> {
     run.out.answer(&answer, |answer| {
         let mut out = format!("{} dropped\n", text::count(answer.dropped.len() as u64, "point"));
         for note in &answer.notes {
-            put!(out, "{note}\n");
+            put!(out, "{}\n", wire::shown(note));
         }
         if !answer.dropped.is_empty() {
             put!(out, "to free the space: {}\n", run.typed.other(&["gc"]));

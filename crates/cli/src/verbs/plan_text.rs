@@ -93,7 +93,7 @@ pub(super) fn plan_text(plan: &wire::Preview) -> String {
         put!(out, "conversation {}: cut at {}\n", cut.session, cut.rule);
     }
     for note in &plan.notes {
-        put!(out, "{note}\n");
+        put!(out, "{}\n", wire::shown(note));
     }
     if !plan.undecided.is_empty() {
         put!(
@@ -193,7 +193,7 @@ pub(super) fn outcome_text(run: &Run, verb: &str, answer: &wire::Restored, outco
         put!(out, "{}\n", entry.line());
     }
     for note in &answer.notes {
-        put!(out, "{note}\n");
+        put!(out, "{}\n", wire::shown(note));
     }
     if let Some(go_on) = &answer.go_on {
         put!(out, "to go on: {go_on}\n");

@@ -288,7 +288,7 @@ pub(crate) fn recover(run: &Run, args: &RecoverArgs) -> Result<u8, CliError> {
             put!(out, "{}\n", entry.line());
         }
         for note in &answer.notes {
-            put!(out, "{note}\n");
+            put!(out, "{}\n", wire::shown(note));
         }
         out
     });

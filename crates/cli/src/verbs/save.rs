@@ -48,7 +48,7 @@ pub(crate) fn save(run: &Run, args: &SaveArgs) -> Result<u8, CliError> {
     };
     let Taken { point, created, skipped, warnings, code } = taken;
     for warning in &warnings {
-        run.out.remark(&format!("warning: {warning}"));
+        run.out.remark(&format!("warning: {}", crate::wire::shown(warning)));
     }
     let answer = wire::Saved {
         id: point.id.to_string(),

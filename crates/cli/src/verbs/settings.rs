@@ -41,7 +41,7 @@ fn about(name: &str) -> &'static str {
 fn list(run: &Run, root: Option<&std::path::Path>, only: Option<&str>, origin: bool) -> Result<u8, CliError> {
     let settings = Settings::load(&run.world, root, run.global.force)?;
     for warning in &settings.warnings {
-        run.out.remark(&format!("warning: {warning}"));
+        run.out.remark(&format!("warning: {}", crate::wire::shown(warning)));
     }
     let wanted: Vec<_> = settings.all().filter(|(name, ..)| only.is_none_or(|only| only == *name)).collect();
     let answer = wire::ConfigList {

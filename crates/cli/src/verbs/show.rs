@@ -87,7 +87,7 @@ fn human(run: &Run, answer: &wire::Shown, point: &Point) -> String {
     let commit = answer.commit.as_deref().map(|commit| text::short(commit).to_owned());
     if let Some(branch) = &answer.branch {
         let at = commit.map(|commit| format!(" at {commit}")).unwrap_or_default();
-        field("branch", format!("{}{at}", branch.trim_start_matches("refs/heads/")));
+        field("branch", wire::shown(&format!("{}{at}", branch.trim_start_matches("refs/heads/"))));
     } else if let Some(commit) = commit {
         field("commit", commit);
     }
@@ -99,7 +99,7 @@ fn human(run: &Run, answer: &wire::Shown, point: &Point) -> String {
     }
     text::reasons(&mut out, "left out:", &answer.skipped);
     for note in &answer.notes {
-        put!(out, "{note}\n");
+        put!(out, "{}\n", wire::shown(note));
     }
     if entry.restorable {
         put!(out, "to see what going there would do: {}\n", run.typed.other(&["preview", text::short(&entry.id)]));

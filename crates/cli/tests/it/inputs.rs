@@ -80,6 +80,15 @@ fn names_with_control_characters_stay_on_one_line() {
     sandbox.ok(&["save"]);
     let told = sandbox.ok(&["preview", "latest~1"]);
     assert!(!told.out.contains('\u{1b}') && told.out.contains("x\\n\\u{1b}[31mroot removed"), "{}", told.out);
+    let name = "x\n\u{1b}[31mroot removed\n";
+    sandbox.turn(1, |s| s.write(name, "agent\n"));
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    sandbox.write(name, "by hand\n");
+    let refused = sandbox.rwd(&["to", "t1^", "--yes", "--exact"]);
+    let asked = sandbox.rwd(&["to", "latest~2", "--yes"]);
+    for ran in [&refused, &asked] {
+        assert!(!ran.err.contains('\u{1b}') && !ran.out.contains('\u{1b}'), "{ran:?}");
+    }
     let patch = sandbox.ok(&["diff", "latest~1", "-p"]);
     assert!(!patch.out.contains('\u{1b}'), "{}", patch.out);
 }

@@ -112,3 +112,54 @@ fn recover_goes_back() {
     sandbox.json(0, &["to", "latest~1", "--yes"]);
     assert_eq!(sandbox.read("a"), "one\n");
 }
+
+/// Killed wherever it happens to be: the next command knows, and both ways out are exact. When it is killed depends on
+/// the machine; what must hold afterwards does not.
+#[test]
+fn killed_in_the_middle() {
+    let sandbox = Sandbox::new();
+    for n in 0..60 {
+        sandbox.write(format!("d{}/f{n}", n % 6), "one\n");
+    }
+    sandbox.ok(&["save"]);
+    let target = sandbox.tree();
+    for n in (0..60).step_by(2) {
+        sandbox.write(format!("d{}/f{n}", n % 6), "two\n");
+    }
+    for n in (1..60).step_by(12) {
+        sandbox.remove(format!("d{}/f{n}", n % 6));
+        sandbox.write(format!("d{}/new", n % 6), "new\n");
+    }
+    sandbox.ok(&["save"]);
+    let before = sandbox.tree();
+    let goes = ["to", "latest~1", "--exact", "--yes"];
+    let begun = std::time::Instant::now();
+    sandbox.ok(&goes);
+    let whole = begun.elapsed();
+    assert_eq!(sandbox.tree(), target);
+    sandbox.ok(&["undo", "--yes"]);
+    for part in 1..8 {
+        let mut child = sandbox
+            .command(&goes)
+            .stderr(std::process::Stdio::null())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(whole * part / 8);
+        drop(child.kill());
+        child.wait().unwrap();
+        if sandbox.json(0, &["status"])["unfinished"].is_string() {
+            sandbox.json(7, &goes);
+            let (way, wanted) = if part % 2 == 0 { ("--finish", &target) } else { ("--back", &before) };
+            sandbox.json(0, &["recover", way]);
+            assert_eq!(&sandbox.tree(), wanted, "{way} after {part}/8");
+        }
+        let now = sandbox.tree();
+        assert!(now == target || now == before, "half done after {part}/8");
+        if now == target {
+            sandbox.ok(&["undo", "--yes"]);
+        }
+        assert_eq!(sandbox.tree(), before);
+    }
+    assert_eq!(sandbox.json(0, &["verify", "--rehash"])["damaged"].as_array().unwrap().len(), 0);
+}
