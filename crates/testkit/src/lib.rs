@@ -6,6 +6,8 @@
 
 pub mod index_suite;
 mod memory_blobs;
+mod memory_log;
 pub mod workspace_suite;
 
 pub use memory_blobs::{MemoryBlobs, blob_id};
+pub use memory_log::{Host, MemoryLog};

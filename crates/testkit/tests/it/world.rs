@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use checkpoint_core::{
     Approver, CapturePolicy, Clock, Decision, Engine, Held, IdSource, IndexStore, LockError, LockMode, Place, PointKind, Preview, RelPath,
-    Required, RestorePolicy, RestoreRequest, ReverseRequest, SaveRequest, Saved, SessionKey, SnapshotBackend, StoreLock, Timestamp, Turn,
+    Required, RestorePolicy, RestoreRequest, ReverseRequest, SaveRequest, Saved, SessionKey, SessionLog, SnapshotBackend, StoreLock, Timestamp, Turn,
     WorkspaceId,
 };
 use workspace_fs::{Crash, RealWorkspace};
@@ -168,6 +168,7 @@ pub(crate) struct World {
     clock: Arc<TestClock>,
     ids: Arc<Counter>,
     lock: Arc<LocalLock>,
+    pub(crate) sessions: Arc<testkit::MemoryLog>,
     pub(crate) policy: CapturePolicy,
     pub(crate) engine: Engine,
 }
@@ -189,9 +190,9 @@ impl World {
         }
         let memory = Arc::new(index_store::MemoryIndex::new());
         let (trap, approver, clock) = (Arc::default(), Arc::default(), Arc::default());
-        let (ids, lock) = (Arc::default(), Arc::default());
-        let engine = compose(dir.path(), kind, &memory, &trap, &approver, &clock, &ids, &lock, &policy);
-        Self { dir, kind, memory, trap, approver, clock, ids, lock, policy, engine }
+        let (ids, lock, sessions) = (Arc::default(), Arc::default(), Arc::default());
+        let engine = compose(dir.path(), kind, &memory, &trap, &approver, &clock, &ids, &lock, &sessions, &policy);
+        Self { dir, kind, memory, trap, approver, clock, ids, lock, sessions, policy, engine }
     }
 
     pub(crate) fn plain() -> Self {
@@ -211,6 +212,7 @@ impl World {
             &self.clock,
             &self.ids,
             &self.lock,
+            &self.sessions,
             &self.policy,
         );
     }
@@ -291,6 +293,7 @@ fn compose(
     clock: &Arc<TestClock>,
     ids: &Arc<Counter>,
     lock: &Arc<LocalLock>,
+    sessions: &Arc<testkit::MemoryLog>,
     policy: &CapturePolicy,
 ) -> Engine {
     let root = base.join("ws");
@@ -325,6 +328,7 @@ fn compose(
         ids: Arc::clone(ids) as Arc<dyn IdSource>,
     })
     .approver(Arc::clone(approver) as Arc<dyn Approver>)
+    .sessions(Arc::clone(sessions) as Arc<dyn SessionLog>)
     .capture_policy(policy.clone())
     .build()
 }
