@@ -164,7 +164,10 @@ fn check_label(label: &str) -> Result<(), &'static str> {
         Err("it is empty")
     } else if label.chars().count() > 100 {
         Err("it has more than 100 characters")
-    } else if label.chars().any(|c| c.is_control() || c.is_whitespace() || matches!(c, '/' | '|' | '~' | '^' | '@' | '*' | '?' | '[')) {
+    } else if label
+        .chars()
+        .any(|c| c.is_control() || c.is_whitespace() || matches!(c, '/' | '|' | '~' | '^' | '@' | '*' | '?' | '['))
+    {
         Err("it holds a blank, a control character or one of /|~^@*?[")
     } else if label.starts_with(['-', '.']) {
         Err("it begins with `-` or `.`")
@@ -201,7 +204,10 @@ mod tests {
         assert_eq!(form("@10m"), Form::Ago(600_000));
         assert_eq!(form("@14:05"), Form::Time("14:05".into()));
         assert_eq!(form("@2026-11-30T14:05"), Form::Time("2026-11-30T14:05".into()));
-        assert_eq!(Address::parse("dsh:abc/t7^").unwrap(), Address { session: Some("dsh:abc".into()), form: Form::TurnStart(Turn(7)) });
+        assert_eq!(
+            Address::parse("dsh:abc/t7^").unwrap(),
+            Address { session: Some("dsh:abc".into()), form: Form::TurnStart(Turn(7)) }
+        );
     }
 
     /// TA03, TA18, TA22: usage errors, not unknown ids.

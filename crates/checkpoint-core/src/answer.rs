@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BoundaryRule, BoundarySeq, Change, ObjectId, OpId, Point, PointId, PointKind, Position, ProcessId, RelPath, RestorePolicy, Scope,
-    SessionKey, SkipReason, Skipped, Step, Timestamp, Turn,
+    BoundaryRule, BoundarySeq, Change, ObjectId, OpId, Point, PointId, PointKind, Position, ProcessId, RelPath,
+    RestorePolicy, Scope, SessionKey, SkipReason, Skipped, Step, Timestamp, Turn,
 };
 
 /// Asks for a point.

@@ -1,8 +1,8 @@
 //! Why the engine could not do what was asked.
 
 use crate::{
-    AddressError, Blocked, FsError, IndexError, LockError, ObjectId, OpId, Outcome, PathError, PointId, Preview, RelPath, SessionError,
-    SessionKey, SnapshotError, Turn,
+    AddressError, Blocked, FsError, IndexError, LockError, ObjectId, OpId, Outcome, PathError, PointId, Preview,
+    RelPath, SessionError, SessionKey, SnapshotError, Turn,
 };
 
 /// What kind of ending an error is. The command line maps each to an exit code (design § 9).
@@ -285,9 +285,10 @@ impl EngineError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Address(_) | Self::Path(_) | Self::BadName { .. } => ErrorKind::Usage,
-            Self::NotFound { .. } | Self::Ambiguous { .. } | Self::UnknownPath { .. } | Self::Session(SessionError::NotFound(_)) => {
-                ErrorKind::NotFound
-            }
+            Self::NotFound { .. }
+            | Self::Ambiguous { .. }
+            | Self::UnknownPath { .. }
+            | Self::Session(SessionError::NotFound(_)) => ErrorKind::NotFound,
             Self::NotRestorable { .. } | Self::Expired { .. } => ErrorKind::Damaged,
             Self::OtherIncarnation { .. }
             | Self::Undecided { .. }
@@ -297,19 +298,21 @@ impl EngineError {
             | Self::OnlyForward { .. } => ErrorKind::Decision,
             Self::NotApproved { .. } => ErrorKind::Confirmation,
             Self::Unfinished { .. } | Self::Stuck { .. } => ErrorKind::Unfinished,
-            Self::TurnOpen { .. } | Self::Lock(LockError::Busy) | Self::Index(IndexError::Busy | IndexError::Conflict { .. }) => {
-                ErrorKind::Busy
-            }
+            Self::TurnOpen { .. }
+            | Self::Lock(LockError::Busy)
+            | Self::Index(IndexError::Busy | IndexError::Conflict { .. }) => ErrorKind::Busy,
             Self::Nothing { .. } => ErrorKind::Nothing,
             Self::NotForked { .. } => ErrorKind::Partial,
             Self::Interrupted | Self::Snapshot(SnapshotError::Interrupted) => ErrorKind::Interrupted,
-            Self::Session(SessionError::OpenTurn { .. } | SessionError::InvalidBoundary { .. } | SessionError::PrefixChanged { .. }) => {
-                ErrorKind::Decision
-            }
+            Self::Session(
+                SessionError::OpenTurn { .. }
+                | SessionError::InvalidBoundary { .. }
+                | SessionError::PrefixChanged { .. },
+            ) => ErrorKind::Decision,
             Self::Index(IndexError::TooNew { .. } | IndexError::TooOld { .. } | IndexError::Damaged { .. })
-            | Self::Snapshot(SnapshotError::TooNew { .. } | SnapshotError::Missing { .. } | SnapshotError::Damaged { .. }) => {
-                ErrorKind::Damaged
-            }
+            | Self::Snapshot(
+                SnapshotError::TooNew { .. } | SnapshotError::Missing { .. } | SnapshotError::Damaged { .. },
+            ) => ErrorKind::Damaged,
             Self::Gap { source, .. } => source.kind(),
             Self::Guard { .. }
             | Self::Apply { .. }

@@ -3,14 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    History, IndexError, IndexStore, Member, OpKind, OpState, Ord, PointKind, RelPath, Session, SessionKey, Timestamp, Turn, TurnStatus,
+    History, IndexError, IndexStore, Member, OpKind, OpState, Ord, PointKind, RelPath, Session, SessionKey, Timestamp,
+    Turn, TurnStatus,
 };
 
 /// The histories of `paths` as of the place `upto` (inclusive), or as of now.
 ///
 /// What a finished operation wrote replaces the history a path had by the one that came with the state it went to;
 /// rolled-back operations change nothing (model F5).
-pub fn histories(index: &dyn IndexStore, upto: Option<Ord>, paths: &BTreeSet<RelPath>) -> Result<BTreeMap<RelPath, History>, IndexError> {
+pub fn histories(
+    index: &dyn IndexStore,
+    upto: Option<Ord>,
+    paths: &BTreeSet<RelPath>,
+) -> Result<BTreeMap<RelPath, History>, IndexError> {
     let mut result: BTreeMap<RelPath, History> = BTreeMap::new();
     if paths.is_empty() {
         return Ok(result);
@@ -21,16 +26,17 @@ pub fn histories(index: &dyn IndexStore, upto: Option<Ord>, paths: &BTreeSet<Rel
     operations.retain(|op| matches!(op.state, OpState::Done | OpState::Partial) && within(op.ord));
     operations.sort_by_key(|op| op.ord);
     let mut operations = operations.into_iter().peekable();
-    let mut apply_operations = |before: Option<Ord>, result: &mut BTreeMap<RelPath, History>| -> Result<(), IndexError> {
-        while let Some(op) = operations.next_if(|op| before.is_none_or(|before| op.ord < before)) {
-            for written in index.written(&op.id)? {
-                if paths.contains(&written.path) {
-                    result.insert(written.path, written.history.into_iter().collect());
+    let mut apply_operations =
+        |before: Option<Ord>, result: &mut BTreeMap<RelPath, History>| -> Result<(), IndexError> {
+            while let Some(op) = operations.next_if(|op| before.is_none_or(|before| op.ord < before)) {
+                for written in index.written(&op.id)? {
+                    if paths.contains(&written.path) {
+                        result.insert(written.path, written.history.into_iter().collect());
+                    }
                 }
             }
-        }
-        Ok(())
-    };
+            Ok(())
+        };
     for (ord, touches) in index.intervals(Ord(0))? {
         if !within(ord) {
             break;
@@ -82,7 +88,8 @@ impl Family {
             seen
         };
         let parents = |key: &SessionKey| up.get(key).cloned().unwrap_or_default();
-        let children = |key: &SessionKey| known.iter().filter(|s| link(s).contains(key)).map(|s| s.key.clone()).collect();
+        let children =
+            |key: &SessionKey| known.iter().filter(|s| link(s).contains(key)).map(|s| s.key.clone()).collect();
         let mut members = reach(session, &parents);
         members.extend(reach(session, &children));
         Self { members, everyone: session.is_local() }

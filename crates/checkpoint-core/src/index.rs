@@ -5,8 +5,8 @@ use std::{any::Any, collections::BTreeSet, fmt};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BoxError, Intent, IntentState, Mark, Name, OpId, OpKind, Operation, Ord, Point, PointId, PointKind, RelPath, Revision, Session,
-    SessionKey, Timestamp, Touch, Written,
+    BoxError, Intent, IntentState, Mark, Name, OpId, OpKind, Operation, Ord, Point, PointId, PointKind, RelPath,
+    Revision, Session, SessionKey, Timestamp, Touch, Written,
 };
 
 /// One atomic change. A value, so that memory, JSON and SQLite all apply the same thing.

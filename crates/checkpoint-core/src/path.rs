@@ -138,8 +138,9 @@ pub fn is_git_name(name: &[u8]) -> bool {
 impl Ord for RelPath {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         // `/` sorts before every other byte, so that a directory is followed by what it holds.
-        let rank = |b: &u8| if *b == b'/' { 0u16 } else { u16::from(*b) + 1 };
-        self.0.iter().map(rank).cmp(other.0.iter().map(rank))
+        let same = self.0.iter().zip(&other.0).take_while(|(a, b)| a == b).count();
+        let rank = |path: &Self| path.0.get(same).map(|b| if *b == b'/' { 0u16 } else { u16::from(*b) + 1 });
+        rank(self).cmp(&rank(other))
     }
 }
 
@@ -192,8 +193,23 @@ mod tests {
 
     #[test]
     fn refuses_what_leaves_the_workspace_or_names_git() {
-        for bad in ["", "/", "/a", "a//b", "a/", ".", "a/./b", "..", "a/../b", "a\0b", ".git", "a/.GIT/x", ".git.", "GIT~1", ".g\u{200c}it"]
-        {
+        for bad in [
+            "",
+            "/",
+            "/a",
+            "a//b",
+            "a/",
+            ".",
+            "a/./b",
+            "..",
+            "a/../b",
+            "a\0b",
+            ".git",
+            "a/.GIT/x",
+            ".git.",
+            "GIT~1",
+            ".g\u{200c}it",
+        ] {
             assert!(RelPath::new(bad.as_bytes()).is_err(), "{bad:?}");
         }
         assert!(RelPath::new(vec![b'x'; 256]).is_err());

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    Attribution, Blocked, Change, DriftPolicy, FsError, PathState, Plan, RelPath, RestorePolicy, SkipReason, Skipped, blocked_by_skip,
+    Attribution, Blocked, Change, DriftPolicy, FsError, PathState, Plan, RelPath, RestorePolicy, SkipReason, Skipped,
+    blocked_by_skip,
 };
 
 /// What is known about the target's claim that a path was absent.
@@ -91,7 +92,12 @@ impl<'a> Planner<'a> {
         Self {
             now: Coverage::new(input.skipped_now),
             then: Coverage::new(input.skipped_then),
-            new_dirs: input.changes.iter().filter(|c| c.before.is_dir() && c.after.is_absent()).map(|c| &c.path).collect(),
+            new_dirs: input
+                .changes
+                .iter()
+                .filter(|c| c.before.is_dir() && c.after.is_absent())
+                .map(|c| &c.path)
+                .collect(),
             becoming_dir: None,
             fate: Vec::with_capacity(input.changes.len()),
             plan: Plan { uncovered: input.skipped_then.to_vec(), ..Plan::default() },
@@ -122,7 +128,11 @@ impl<'a> Planner<'a> {
                 _ if frozen.is_some() => Fate::Left,
                 (_, Some(_)) if change.after.is_absent() => self.new_path(change, input),
                 (_, Some(above)) => {
-                    self.plan.blocked.push(Blocked { path: change.path.clone(), reason: "parent-kept".into(), cause: Some(above.clone()) });
+                    self.plan.blocked.push(Blocked {
+                        path: change.path.clone(),
+                        reason: "parent-kept".into(),
+                        cause: Some(above.clone()),
+                    });
                     Fate::Left
                 }
                 _ => self.decide(change, input),
@@ -294,7 +304,9 @@ impl<'a> Planner<'a> {
 
     /// Puts the changes into the order of application and fills the categories.
     fn order(&mut self, input: &PlanInput<'_>) {
-        let of = |wanted: Fate| input.changes.iter().zip(&self.fate).filter(move |(_, fate)| **fate == wanted).map(|(change, _)| change);
+        let of = |wanted: Fate| {
+            input.changes.iter().zip(&self.fate).filter(move |(_, fate)| **fate == wanted).map(|(change, _)| change)
+        };
         // What stands in the way goes first, then writes, then the other removals. Directories are made before what
         // they hold and go after it, deepest first.
         let clear: Vec<&Change> = of(Fate::Clear).collect();
@@ -306,7 +318,9 @@ impl<'a> Planner<'a> {
             !state.is_dir() || next.is_none_or(|next| !next.path.is_below(&change.path))
         };
         for group in [&clear, &remove] {
-            self.plan.remove.extend((0..group.len()).filter(|at| leaf(group, *at)).filter_map(|at| group.get(at)).map(|c| c.path.clone()));
+            self.plan.remove.extend(
+                (0..group.len()).filter(|at| leaf(group, *at)).filter_map(|at| group.get(at)).map(|c| c.path.clone()),
+            );
         }
         self.plan.remove.sort();
         for (at, change) in write.iter().enumerate() {
@@ -328,7 +342,9 @@ impl<'a> Planner<'a> {
             .filter(|(at, path)| kept.get(at + 1).is_none_or(|next| !next.is_below(path)))
             .map(|(_, path)| path.clone())
             .collect();
-        for list in [&mut self.plan.hand_made, &mut self.plan.foreign, &mut self.plan.uncaptured, &mut self.plan.undecided] {
+        for list in
+            [&mut self.plan.hand_made, &mut self.plan.foreign, &mut self.plan.uncaptured, &mut self.plan.undecided]
+        {
             list.sort();
             list.dedup();
         }
@@ -378,8 +394,9 @@ pub fn select(changes: Vec<Change>, selection: &[RelPath]) -> Vec<Change> {
         return changes;
     }
     let wanted = |path: &RelPath| selection.iter().any(|named| path.is_at_or_below(named));
-    let leads =
-        |change: &Change| change.after.is_dir() && !change.before.is_dir() && selection.iter().any(|named| named.is_below(&change.path));
+    let leads = |change: &Change| {
+        change.after.is_dir() && !change.before.is_dir() && selection.iter().any(|named| named.is_below(&change.path))
+    };
     changes.into_iter().filter(|change| wanted(&change.path) || leads(change)).collect()
 }
 

@@ -24,7 +24,10 @@ struct Set {
 impl Set {
     fn new(changes: &[(&str, PathState, PathState)]) -> Self {
         Self {
-            changes: changes.iter().map(|(p, before, after)| Change { path: path(p), before: *before, after: *after }).collect(),
+            changes: changes
+                .iter()
+                .map(|(p, before, after)| Change { path: path(p), before: *before, after: *after })
+                .collect(),
             now: Vec::new(),
             then: Vec::new(),
             attribution: BTreeMap::new(),
@@ -90,7 +93,11 @@ fn new_paths_stay_unless_exact() {
 fn removal_needs_evidence() {
     let new = [("d/x", file(1), NOTHING)];
     assert_eq!(names(&Set::new(&new).exact().live(Some("d")).plan().kept_new), ["d/x"]);
-    assert_eq!(names(&Set::new(&new).exact().live(None).plan().remove), ["d/x"], "the root's listing says nothing of d");
+    assert_eq!(
+        names(&Set::new(&new).exact().live(None).plan().remove),
+        ["d/x"],
+        "the root's listing says nothing of d"
+    );
     assert!(Set::new(&new).exact().skipped_then("d/x", SkipReason::TooLarge).plan().is_empty());
     assert!(Set::new(&new).exact().skipped_then("d", SkipReason::Unreadable).plan().is_empty());
     let mut ignored = Set::new(&new).exact();
@@ -106,21 +113,26 @@ fn removal_needs_evidence() {
 
 #[test]
 fn a_directory_with_something_left_in_it_stays() {
-    let set = Set::new(&[("d", DIR, NOTHING), ("d/hand", file(1), NOTHING), ("d/x", file(2), NOTHING)]).exact().hand_made("d/hand");
+    let set = Set::new(&[("d", DIR, NOTHING), ("d/hand", file(1), NOTHING), ("d/x", file(2), NOTHING)])
+        .exact()
+        .hand_made("d/hand");
     let plan = set.plan();
     assert_eq!(names(&plan.remove), ["d/x"]);
     assert_eq!(names(&plan.kept_new), ["d/hand"]);
     assert_eq!(names(&plan.hand_made), ["d/hand"]);
     assert!(plan.undecided.is_empty());
-    let ignored =
-        Set::new(&[("d", DIR, NOTHING), ("d/x", file(2), NOTHING)]).exact().skipped_now("d/secret", SkipReason::IgnoredRoot).plan();
+    let ignored = Set::new(&[("d", DIR, NOTHING), ("d/x", file(2), NOTHING)])
+        .exact()
+        .skipped_now("d/secret", SkipReason::IgnoredRoot)
+        .plan();
     assert_eq!(names(&ignored.remove), ["d/x"]);
 }
 
 /// K-24: content below a directory that must become a file goes into the plan, or blocks it.
 #[test]
 fn a_directory_gives_way_only_when_all_of_it_is_covered() {
-    let swap = [("foo", DIR, file(1)), ("foo/deep", DIR, NOTHING), ("foo/deep/x", file(2), NOTHING), ("z", file(3), file(4))];
+    let swap =
+        [("foo", DIR, file(1)), ("foo/deep", DIR, NOTHING), ("foo/deep/x", file(2), NOTHING), ("z", file(3), file(4))];
     let plan = Set::new(&swap).plan();
     assert_eq!(order(&plan), ["foo/deep/x", "foo/deep", "foo", "z"]);
     assert_eq!(names(&plan.remove), ["foo/deep/x"]);
@@ -196,7 +208,8 @@ fn selection_is_literal() {
         ("d/f", NOTHING, file(1)),
     ])
     .changes;
-    let chosen: Vec<_> = select(changes, &[path("a[1].txt"), path("d/e")]).into_iter().map(|c| c.path.to_lossy()).collect();
+    let chosen: Vec<_> =
+        select(changes, &[path("a[1].txt"), path("d/e")]).into_iter().map(|c| c.path.to_lossy()).collect();
     assert_eq!(chosen, ["a[1].txt", "d", "d/e"]);
 }
 

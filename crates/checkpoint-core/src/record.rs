@@ -5,7 +5,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Head, ObjectId, OpId, Ord, PathState, PointId, RelPath, Seq, SessionKey, Snapshot, Step, Timestamp, Turn, WorkspaceId};
+use crate::{
+    Head, ObjectId, OpId, Ord, PathState, PointId, RelPath, Seq, SessionKey, Snapshot, Step, Timestamp, Turn,
+    WorkspaceId,
+};
 
 /// What a point is for (design § 2).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]

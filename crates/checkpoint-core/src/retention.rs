@@ -63,7 +63,9 @@ pub fn prune(stock: &Stock<'_>, quota: &Quota) -> Pruning {
     for point in stock.points.iter().filter(|p| p.snapshot.is_some() && p.kind != PointKind::Guard) {
         newest.insert(&point.session, point.id);
     }
-    let stays = |p: &Point| stock.pinned.contains(&p.id) || newest.values().any(|id| *id == p.id) || kept_guards.contains(&p.id);
+    let stays = |p: &Point| {
+        stock.pinned.contains(&p.id) || newest.values().any(|id| *id == p.id) || kept_guards.contains(&p.id)
+    };
     let mut gone: BTreeSet<PointId> = BTreeSet::new();
     for point in stock.points.iter().filter(|p| p.kind == PointKind::Guard && !stays(p)) {
         gone.insert(point.id);
@@ -75,10 +77,13 @@ pub fn prune(stock: &Stock<'_>, quota: &Quota) -> Pruning {
         PointKind::Gap => Some(Rule::Gaps),
         PointKind::Guard => None,
     };
-    for (rule, limit) in [(Rule::Turns, quota.max_turns), (Rule::Checkpoints, quota.max_checkpoints), (Rule::Gaps, quota.max_gaps)] {
+    for (rule, limit) in
+        [(Rule::Turns, quota.max_turns), (Rule::Checkpoints, quota.max_checkpoints), (Rule::Gaps, quota.max_gaps)]
+    {
         let sessions: BTreeSet<&SessionKey> = stock.points.iter().map(|p| &p.session).collect();
         for session in sessions {
-            let mine: Vec<&Point> = stock.points.iter().filter(|p| p.session == *session && class(p) == Some(rule)).collect();
+            let mine: Vec<&Point> =
+                stock.points.iter().filter(|p| p.session == *session && class(p) == Some(rule)).collect();
             let surplus = mine.len().saturating_sub(limit as usize);
             for point in order_of_removal(&mine, rule).into_iter().filter(|p| !stays(p)).take(surplus) {
                 gone.insert(point.id);
@@ -105,7 +110,8 @@ fn order_of_removal<'a>(points: &[&'a Point], rule: Rule) -> Vec<&'a Point> {
         return points.to_vec();
     }
     let mut seen = BTreeSet::new();
-    let (first, rest): (Vec<&Point>, Vec<&Point>) = points.iter().copied().partition(|p| p.turn.is_some_and(|turn| seen.insert(turn)));
+    let (first, rest): (Vec<&Point>, Vec<&Point>) =
+        points.iter().copied().partition(|p| p.turn.is_some_and(|turn| seen.insert(turn)));
     rest.into_iter().chain(first).collect()
 }
 

@@ -46,7 +46,8 @@ fn pruned(points: &[Point], pinned: &[u8], bytes: u64, quota: Quota) -> Vec<(u8,
 /// TC02, TC08: sessions are counted apart, and each removal names its rule.
 #[test]
 fn sessions_are_counted_apart() {
-    let points: Vec<Point> = (1..=6).map(|n| point(n, if n % 2 == 0 { "a" } else { "b" }, PointKind::Mutation, 1, 0)).collect();
+    let points: Vec<Point> =
+        (1..=6).map(|n| point(n, if n % 2 == 0 { "a" } else { "b" }, PointKind::Mutation, 1, 0)).collect();
     let quota = Quota { max_checkpoints: 2, ..Quota::default() };
     assert_eq!(pruned(&points, &[], 0, quota), [(4, Rule::Checkpoints), (3, Rule::Checkpoints)]);
 }
@@ -66,8 +67,11 @@ fn turn_points_are_counted_apart_from_mutations() {
 /// TC03, TC06, TC11: the byte rule deletes oldest first and never the newest of a session.
 #[test]
 fn the_byte_rule_is_soft() {
-    let points =
-        [point(1, "a", PointKind::Manual, 1, 50), point(2, "a", PointKind::Manual, 1, 50), point(3, "b", PointKind::Manual, 1, 500)];
+    let points = [
+        point(1, "a", PointKind::Manual, 1, 50),
+        point(2, "a", PointKind::Manual, 1, 50),
+        point(3, "b", PointKind::Manual, 1, 500),
+    ];
     let quota = Quota { max_bytes: 100, ..Quota::default() };
     assert_eq!(pruned(&points, &[], 600, quota), [(1, Rule::Bytes)]);
     assert_eq!(pruned(&points, &[1], 600, quota), []);

@@ -137,7 +137,12 @@ pub trait SnapshotBackend: BlobStore + Any {
     ///
     /// Directories count as paths: one that is on one side only is reported itself, before what it holds. Permission
     /// bits of directories on both sides are not compared. A skipped path reads as absent.
-    fn diff(&self, before: &Snapshot, after: &Snapshot, visit: &mut dyn FnMut(Change) -> ControlFlow<()>) -> Result<(), SnapshotError>;
+    fn diff(
+        &self,
+        before: &Snapshot,
+        after: &Snapshot,
+        visit: &mut dyn FnMut(Change) -> ControlFlow<()>,
+    ) -> Result<(), SnapshotError>;
 
     /// Visits every path of a snapshot in path order, directories included, below `under` or everywhere.
     fn list(

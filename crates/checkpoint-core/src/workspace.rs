@@ -86,11 +86,18 @@ pub trait WorkspaceFs: fmt::Debug + Send + Sync {
     /// out by exchange or rename, compared with `before`, and unlinked only if its bytes are `before` or in the blob
     /// store. Anything else at the path: [`FsError::Changed`], put back. A directory that is to go must be empty.
     /// Directory entries are not synced: [`WorkspaceFs::sync`] does that.
-    fn apply(&self, change: &Change, temporaries: &Temporaries, n: usize, blobs: &dyn BlobStore) -> Result<(), FsError>;
+    fn apply(&self, change: &Change, temporaries: &Temporaries, n: usize, blobs: &dyn BlobStore)
+    -> Result<(), FsError>;
 
     /// Settles the temporaries that a crash of [`WorkspaceFs::apply`] of this very change may have left: afterwards
     /// neither name exists and no unknown byte is gone. Idempotent.
-    fn settle(&self, change: &Change, temporaries: &Temporaries, n: usize, blobs: &dyn BlobStore) -> Result<Settled, FsError>;
+    fn settle(
+        &self,
+        change: &Change,
+        temporaries: &Temporaries,
+        n: usize,
+        blobs: &dyn BlobStore,
+    ) -> Result<Settled, FsError>;
 
     /// Syncs the directories that hold `paths`.
     fn sync(&self, paths: &[RelPath]) -> Result<(), FsError>;

@@ -197,7 +197,7 @@ pub(crate) fn open(
         run.out.remark(&format!("warning: {}", crate::wire::shown(warning)));
     }
     let index = open_index(run, &located.dir, &settings)?;
-    let around = crate::agent::surrounding(&run.world);
+    let around = run.world.harnesses();
     let known = if around.is_empty() { Vec::new() } else { index.sessions()? };
     let agents: Vec<String> =
         around.into_iter().filter(|agent| known.iter().any(|s| s.key.harness() == *agent)).map(str::to_owned).collect();

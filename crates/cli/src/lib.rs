@@ -6,7 +6,6 @@
 //! assert_eq!(rwd::run(world), rwd::exit::OK);
 //! ```
 
-mod agent;
 mod approve;
 mod args;
 mod compose;

@@ -55,6 +55,12 @@ impl World {
         self.vars.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
     }
 
+    /// Names of harnesses whose environment this process has: then it is an agent's (design § 7, last paragraph).
+    pub(crate) fn harnesses(&self) -> Vec<&'static str> {
+        let set = self.vars.iter().filter(|(_, value)| !value.is_empty());
+        harness_adapter::surrounding(set.filter_map(|(name, _)| name.to_str()))
+    }
+
     /// The home directory.
     pub(crate) fn home(&self) -> Option<&Path> {
         self.var("HOME").map(Path::new)

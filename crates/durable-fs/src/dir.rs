@@ -81,10 +81,7 @@ impl Dir {
         if relative.is_empty() {
             return Ok(at);
         }
-        if relative
-            .split(|&b| b == b'/')
-            .any(|part| matches!(part, b"" | b"." | b".."))
-        {
+        if relative.split(|&b| b == b'/').any(|part| matches!(part, b"" | b"." | b"..")) {
             return Err(Descent::Io(io::ErrorKind::InvalidInput.into()));
         }
         let mut rest = relative;
@@ -104,18 +101,11 @@ impl Dir {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     fn open_beneath(&self, piece: &[u8], mounts: Mounts) -> Result<Self, Errno> {
         use rustix::fs::ResolveFlags;
-        let mut resolve =
-            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let mut resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         if mounts == Mounts::Same {
             resolve |= ResolveFlags::NO_XDEV;
         }
-        let fd = fs::openat2(
-            &self.fd,
-            piece,
-            HANDLE | OFlags::NOFOLLOW,
-            Mode::empty(),
-            resolve,
-        )?;
+        let fd = fs::openat2(&self.fd, piece, HANDLE | OFlags::NOFOLLOW, Mode::empty(), resolve)?;
         Ok(Self { fd })
     }
 
@@ -129,8 +119,7 @@ impl Dir {
         let mut at = self.open(b".").map_err(Descent::Io)?;
         let home = at.stat().map_err(Descent::Io)?;
         for part in piece.split(|&b| b == b'/') {
-            let next =
-                fs::openat(&at.fd, part, HANDLE | OFlags::NOFOLLOW, Mode::empty()).map_err(sort)?;
+            let next = fs::openat(&at.fd, part, HANDLE | OFlags::NOFOLLOW, Mode::empty()).map_err(sort)?;
             at = Self { fd: next };
             if mounts == Mounts::Same {
                 let here = at.stat().map_err(Descent::Io)?;
@@ -147,9 +136,7 @@ impl Dir {
     }
 
     fn open(&self, name: &[u8]) -> io::Result<Self> {
-        Ok(Self {
-            fd: fs::openat(&self.fd, name, HANDLE | OFlags::NOFOLLOW, Mode::empty())?,
-        })
+        Ok(Self { fd: fs::openat(&self.fd, name, HANDLE | OFlags::NOFOLLOW, Mode::empty())? })
     }
 
     /// A handle that can be read and synced; needs read permission.
@@ -177,15 +164,13 @@ impl Dir {
     ///
     /// The caller looks at what it got ([`Stat::of`]) before reading: the entry may have been swapped.
     pub fn open_file(&self, name: &[u8]) -> io::Result<File> {
-        let flags =
-            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         Ok(fs::openat(&self.fd, name, flags, Mode::empty())?.into())
     }
 
     /// Creates a file that was not there, readable and writable by its owner only, opened for both.
     pub fn create_file(&self, name: &[u8]) -> io::Result<File> {
-        let flags =
-            OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(fs::openat(&self.fd, name, flags, Mode::from(0o600))?.into())
     }
 
@@ -213,21 +198,11 @@ impl Dir {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         {
             use rustix::fd::AsRawFd;
-            let handle = fs::openat(
-                &self.fd,
-                name,
-                OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
-                Mode::empty(),
-            )?;
+            let handle = fs::openat(&self.fd, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
             if Stat::of(&handle)?.kind == Kind::Link {
                 return Err(Errno::LOOP.into());
             }
-            match fs::chmodat(
-                CWD,
-                format!("/proc/self/fd/{}", handle.as_raw_fd()),
-                mode,
-                AtFlags::empty(),
-            ) {
+            match fs::chmodat(CWD, format!("/proc/self/fd/{}", handle.as_raw_fd()), mode, AtFlags::empty()) {
                 // No /proc in this sandbox.
                 Err(Errno::NOENT | Errno::NOTDIR) => {}
                 other => return Ok(other?),
@@ -239,13 +214,7 @@ impl Dir {
     /// Gives an entry, never what a link points at, to an owner and a group.
     pub fn chown(&self, name: &[u8], uid: Option<u32>, gid: Option<u32>) -> io::Result<()> {
         let (uid, gid) = (uid.map(Uid::from_raw), gid.map(Gid::from_raw));
-        Ok(fs::chownat(
-            &self.fd,
-            name,
-            uid,
-            gid,
-            AtFlags::SYMLINK_NOFOLLOW,
-        )?)
+        Ok(fs::chownat(&self.fd, name, uid, gid, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
     /// Renames, over whatever has the new name.
@@ -255,24 +224,12 @@ impl Dir {
 
     /// Renames, or fails with `AlreadyExists`; see [`unsupported`](Self::is_unsupported) for file systems without.
     pub fn rename_no_replace(&self, from: &[u8], to: &[u8]) -> io::Result<()> {
-        Ok(fs::renameat_with(
-            &self.fd,
-            from,
-            &self.fd,
-            to,
-            RenameFlags::NOREPLACE,
-        )?)
+        Ok(fs::renameat_with(&self.fd, from, &self.fd, to, RenameFlags::NOREPLACE)?)
     }
 
     /// Swaps two entries in one step.
     pub fn exchange(&self, a: &[u8], b: &[u8]) -> io::Result<()> {
-        Ok(fs::renameat_with(
-            &self.fd,
-            a,
-            &self.fd,
-            b,
-            RenameFlags::EXCHANGE,
-        )?)
+        Ok(fs::renameat_with(&self.fd, a, &self.fd, b, RenameFlags::EXCHANGE)?)
     }
 
     /// Gives a second name to an entry that is no directory; a link itself, never what it points at.
@@ -303,12 +260,7 @@ impl Dir {
 
     /// Fails unless entries may be created and removed here, by the rights of the effective user.
     pub fn check_writable(&self) -> io::Result<()> {
-        Ok(fs::accessat(
-            &self.fd,
-            ".",
-            Access::WRITE_OK | Access::EXEC_OK,
-            AtFlags::EACCESS,
-        )?)
+        Ok(fs::accessat(&self.fd, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)?)
     }
 
     /// Makes entries created, renamed and removed here durable.
@@ -369,9 +321,7 @@ mod tests {
         while !rest.is_empty() {
             let piece;
             (piece, rest) = split_piece(rest);
-            assert!(
-                piece.len() <= PIECE && piece.first() != Some(&b'/') && piece.last() != Some(&b'/')
-            );
+            assert!(piece.len() <= PIECE && piece.first() != Some(&b'/') && piece.last() != Some(&b'/'));
             seen.push(piece);
         }
         assert_eq!(seen.join(&b'/'), long);
@@ -383,31 +333,17 @@ mod tests {
         let scratch = tempfile::tempdir().expect("a temporary directory");
         let root = Dir::open_root(scratch.path()).expect("a root");
         root.create_dir(b"a").expect("a directory");
-        root.step(b"a", Mounts::Same)
-            .and_then(|a| a.create_dir(b"b").map_err(Descent::Io))
-            .expect("a directory");
+        root.step(b"a", Mounts::Same).and_then(|a| a.create_dir(b"b").map_err(Descent::Io)).expect("a directory");
         root.create_link(b"link", b"a").expect("a link");
         drop(root.create_file(b"file").expect("a file"));
         assert!(root.step(b"a/b", Mounts::Same).is_ok());
         for bad in ["link", "link/b", "file", "file/x"] {
-            assert!(
-                matches!(
-                    root.step(bad.as_bytes(), Mounts::Any),
-                    Err(Descent::NoDirectory)
-                ),
-                "{bad}"
-            );
+            assert!(matches!(root.step(bad.as_bytes(), Mounts::Any), Err(Descent::NoDirectory)), "{bad}");
         }
-        assert!(matches!(
-            root.step(b"a/none", Mounts::Any),
-            Err(Descent::Missing)
-        ));
+        assert!(matches!(root.step(b"a/none", Mounts::Any), Err(Descent::Missing)));
         if Path::new("/proc/self").exists() {
             let top = Dir::open_root(Path::new("/")).expect("a root");
-            assert!(matches!(
-                top.step(b"proc", Mounts::Same),
-                Err(Descent::OtherMount)
-            ));
+            assert!(matches!(top.step(b"proc", Mounts::Same), Err(Descent::OtherMount)));
             assert!(top.step(b"proc", Mounts::Any).is_ok());
         }
     }

@@ -17,11 +17,7 @@ pub struct Error {
 impl Error {
     /// Names what was being done to which path.
     pub fn new(what: &'static str, path: impl Into<PathBuf>, source: impl Into<io::Error>) -> Self {
-        Self {
-            what,
-            path: path.into(),
-            source: source.into(),
-        }
+        Self { what, path: path.into(), source: source.into() }
     }
 
     /// The kind of the underlying failure.

@@ -23,21 +23,11 @@ pub struct FsFacts {
 }
 
 const fn ordinary(name: &'static str) -> FsFacts {
-    FsFacts {
-        name,
-        local: true,
-        racy_window: Duration::from_millis(20),
-        stable_inode: true,
-    }
+    FsFacts { name, local: true, racy_window: Duration::from_millis(20), stable_inode: true }
 }
 
 const fn doubtful(name: &'static str) -> FsFacts {
-    FsFacts {
-        name,
-        local: false,
-        racy_window: Duration::from_secs(2),
-        stable_inode: false,
-    }
+    FsFacts { name, local: false, racy_window: Duration::from_secs(2), stable_inode: false }
 }
 
 /// Of a file-system type by its number, as `fstatfs` gives it.
@@ -89,11 +79,7 @@ pub struct Identity {
 /// Identity of what is at `path`, links followed.
 pub fn identity(path: &Path) -> Result<Identity, Error> {
     let stat = stat(path)?;
-    Ok(Identity {
-        device: stat.device,
-        inode: stat.inode,
-        birth_ns: stat.birth_ns,
-    })
+    Ok(Identity { device: stat.device, inode: stat.inode, birth_ns: stat.birth_ns })
 }
 
 /// The mount that `path` lies on, links followed; `None` where the kernel does not tell.
@@ -126,10 +112,7 @@ mod tests {
     fn unknown_and_remote_file_systems_are_doubted() {
         for magic in [0, 0x6969, 0x6573_5546, 0x0102_1997] {
             let facts = by_magic(magic);
-            assert!(
-                !facts.stable_inode && !facts.local && facts.racy_window == Duration::from_secs(2),
-                "{facts:?}"
-            );
+            assert!(!facts.stable_inode && !facts.local && facts.racy_window == Duration::from_secs(2), "{facts:?}");
         }
         assert_eq!(by_magic(0xef53).racy_window, Duration::from_millis(20));
     }

@@ -80,19 +80,11 @@ impl FileLock {
 
 fn open(path: &Path) -> Result<File, Error> {
     let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut opened = fs::open(
-        path,
-        flags | OFlags::RDWR | OFlags::CREATE,
-        Mode::from(0o600),
-    );
-    if let Err(rustix::io::Errno::ROFS | rustix::io::Errno::ACCESS | rustix::io::Errno::PERM) =
-        opened
-    {
+    let mut opened = fs::open(path, flags | OFlags::RDWR | OFlags::CREATE, Mode::from(0o600));
+    if let Err(rustix::io::Errno::ROFS | rustix::io::Errno::ACCESS | rustix::io::Errno::PERM) = opened {
         opened = fs::open(path, flags | OFlags::RDONLY, Mode::empty());
     }
-    opened
-        .map(File::from)
-        .map_err(|e| Error::new("open the lock file", path, e))
+    opened.map(File::from).map_err(|e| Error::new("open the lock file", path, e))
 }
 
 fn still_there(path: &Path, file: &File) -> Result<bool, Error> {

@@ -36,21 +36,11 @@ impl Process {
         let path = format!("/proc/{pid}/stat");
         let text = fs::read(&path).map_err(|e| Error::new("read", &path, e))?;
         match parse_start(&text) {
-            Some(('Z' | 'X', _)) => Err(Error::new(
-                "find the process of",
-                Path::new(&path),
-                std::io::ErrorKind::NotFound,
-            )),
-            Some((_, start)) => Ok(Self {
-                pid,
-                start,
-                boot: boot_id()?,
-            }),
-            None => Err(Error::new(
-                "understand",
-                Path::new(&path),
-                std::io::ErrorKind::InvalidData,
-            )),
+            Some(('Z' | 'X', _)) => {
+                Err(Error::new("find the process of", Path::new(&path), std::io::ErrorKind::NotFound))
+            }
+            Some((_, start)) => Ok(Self { pid, start, boot: boot_id()? }),
+            None => Err(Error::new("understand", Path::new(&path), std::io::ErrorKind::InvalidData)),
         }
     }
 

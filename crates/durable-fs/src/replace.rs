@@ -36,25 +36,18 @@ static COUNTER: AtomicU64 = AtomicU64::new(0);
 ///
 /// A symbolic link at `path` is replaced itself. After an error the old file stands and no temporary is left, except
 /// that with a failed sync of the directory the new file may already be seen.
-pub fn replace(
-    path: &Path,
-    bytes: &[u8],
-    access: Access,
-    durability: Durability,
-) -> Result<(), Error> {
+pub fn replace(path: &Path, bytes: &[u8], access: Access, durability: Durability) -> Result<(), Error> {
     let parent = parent_of(path);
     let (temporary, mut file) = create_temporary(&parent)?;
     let written = (|| {
-        file.write_all(bytes)
-            .map_err(|e| Error::new("write", &temporary, e))?;
+        file.write_all(bytes).map_err(|e| Error::new("write", &temporary, e))?;
         if access == Access::Keep {
             let mode = kept_mode(path)?;
             fs::fchmod(&file, Mode::from_raw_mode(narrow(mode)))
                 .map_err(|e| Error::new("set the mode of", &temporary, e))?;
         }
         if durability == Durability::Synced {
-            file.sync_all()
-                .map_err(|e| Error::new("sync", &temporary, e))?;
+            file.sync_all().map_err(|e| Error::new("sync", &temporary, e))?;
         }
         fs::rename(&temporary, path).map_err(|e| Error::new("replace", path, e))
     })();
@@ -72,9 +65,7 @@ pub fn replace(
 /// Makes entries created, renamed and removed in a directory durable.
 pub fn sync_dir(path: &Path) -> Result<(), Error> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    fs::open(path, flags, Mode::empty())
-        .and_then(fs::fsync)
-        .map_err(|e| Error::new("sync the directory", path, e))
+    fs::open(path, flags, Mode::empty()).and_then(fs::fsync).map_err(|e| Error::new("sync the directory", path, e))
 }
 
 /// Creates a directory and those above it that are missing, each for its owner only (0700), and makes them durable.
@@ -86,11 +77,7 @@ pub fn create_private_dirs(path: &Path) -> Result<(), Error> {
         match fs::stat(dir) {
             Ok(found) if fs::FileType::from_raw_mode(found.st_mode).is_dir() => break,
             Ok(_) => {
-                return Err(Error::new(
-                    "create a directory at",
-                    dir,
-                    io::ErrorKind::NotADirectory,
-                ));
+                return Err(Error::new("create a directory at", dir, io::ErrorKind::NotADirectory));
             }
             Err(rustix::io::Errno::NOENT) => missing.push(dir),
             Err(e) => return Err(Error::new("look at", dir, e)),
@@ -138,13 +125,9 @@ fn kept_mode(path: &Path) -> Result<u32, Error> {
 
 /// Reads the umask without a moment in which it is another one, where the system tells.
 fn current_umask() -> u32 {
-    let told = std::fs::read_to_string("/proc/self/status")
-        .ok()
-        .and_then(|status| {
-            let line = status
-                .lines()
-                .find_map(|line| line.strip_prefix("Umask:"))?;
-            u32::from_str_radix(line.trim(), 8).ok()
-        });
+    let told = std::fs::read_to_string("/proc/self/status").ok().and_then(|status| {
+        let line = status.lines().find_map(|line| line.strip_prefix("Umask:"))?;
+        u32::from_str_radix(line.trim(), 8).ok()
+    });
     told.unwrap_or(0o022)
 }

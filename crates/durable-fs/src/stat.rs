@@ -62,8 +62,7 @@ impl Stat {
     /// True when nothing of content or metadata was changed between the two, as far as stamps can tell.
     pub fn unchanged(&self, other: &Self) -> bool {
         self.same_file(other)
-            && (self.size, self.mtime_ns, self.ctime_ns)
-                == (other.size, other.mtime_ns, other.ctime_ns)
+            && (self.size, self.mtime_ns, self.ctime_ns) == (other.size, other.mtime_ns, other.ctime_ns)
     }
 
     /// Of an entry of a directory, no link followed.
@@ -113,9 +112,7 @@ fn read(at: impl AsFd, name: &[u8], flags: AtFlags) -> io::Result<Stat> {
         ctime_ns: ns(found.stx_ctime),
         birth_ns: has(StatxFlags::BTIME).then(|| ns(found.stx_btime)),
         mount: has(StatxFlags::MNT_ID).then_some(found.stx_mnt_id),
-        locked: found
-            .stx_attributes
-            .intersects(StatxAttributes::IMMUTABLE | StatxAttributes::APPEND),
+        locked: found.stx_attributes.intersects(StatxAttributes::IMMUTABLE | StatxAttributes::APPEND),
     })
 }
 
@@ -132,11 +129,7 @@ fn read(at: impl AsFd, name: &[u8], flags: AtFlags) -> io::Result<Stat> {
     reason = "field types differ by platform"
 )]
 fn read_plain(at: impl AsFd, name: &[u8], flags: AtFlags) -> io::Result<Stat> {
-    let found = if name.is_empty() {
-        rustix::fs::fstat(at)?
-    } else {
-        rustix::fs::statat(at, name, flags)?
-    };
+    let found = if name.is_empty() { rustix::fs::fstat(at)? } else { rustix::fs::statat(at, name, flags)? };
     let mode = u32::from(found.st_mode);
     Ok(Stat {
         kind: kind(mode),

@@ -24,10 +24,7 @@ pub fn read_attributes(file: impl AsFd) -> io::Result<Vec<Attribute>> {
     let mut found = Vec::new();
     for name in names.split(|&b| b == 0).filter(|name| !name.is_empty()) {
         match grown(|buffer| rustix::fs::fgetxattr(file, name, buffer)) {
-            Ok(value) => found.push(Attribute {
-                name: name.to_vec(),
-                value,
-            }),
+            Ok(value) => found.push(Attribute { name: name.to_vec(), value }),
             // Removed since it was listed.
             Err(Errno::NODATA) => {}
             Err(e) => return Err(e.into()),
@@ -39,9 +36,7 @@ pub fn read_attributes(file: impl AsFd) -> io::Result<Vec<Attribute>> {
 
 /// Calls with a buffer that grows until the answer fits.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn grown(
-    mut call: impl FnMut(&mut [u8]) -> rustix::io::Result<usize>,
-) -> rustix::io::Result<Vec<u8>> {
+fn grown(mut call: impl FnMut(&mut [u8]) -> rustix::io::Result<usize>) -> rustix::io::Result<Vec<u8>> {
     let mut buffer = vec![0; 256];
     loop {
         match call(&mut buffer) {
@@ -60,12 +55,7 @@ fn grown(
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub fn write_attribute(file: impl AsFd, attribute: &Attribute) -> io::Result<()> {
     let flags = rustix::fs::XattrFlags::empty();
-    Ok(rustix::fs::fsetxattr(
-        file,
-        attribute.name.as_slice(),
-        &attribute.value,
-        flags,
-    )?)
+    Ok(rustix::fs::fsetxattr(file, attribute.name.as_slice(), &attribute.value, flags)?)
 }
 
 /// Removes one attribute of an open file; fine when it has none of that name.

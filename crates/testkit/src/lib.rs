@@ -1,8 +1,5 @@
 //! Models, strategies, conformance suites and fault decorators for rwd. Never published.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a failing assertion is how a test kit speaks"
-)]
+#![expect(clippy::unwrap_used, reason = "a failing assertion is how a test kit speaks")]
 
 pub mod index_suite;
 mod memory_blobs;

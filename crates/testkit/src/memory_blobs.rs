@@ -51,19 +51,9 @@ impl MemoryBlobs {
 /// Reads exactly `len` bytes, up to the end.
 fn read(len: u64, content: &mut dyn Read) -> Result<Vec<u8>, SnapshotError> {
     let mut bytes = Vec::new();
-    let failed = |e: io::Error| SnapshotError::Other {
-        what: "content cannot be read",
-        source: e.into(),
-    };
-    content
-        .take(len + 1)
-        .read_to_end(&mut bytes)
-        .map_err(failed)?;
-    if bytes.len() as u64 == len {
-        Ok(bytes)
-    } else {
-        Err(SnapshotError::ChangedWhileReading)
-    }
+    let failed = |e: io::Error| SnapshotError::Other { what: "content cannot be read", source: e.into() };
+    content.take(len + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 == len { Ok(bytes) } else { Err(SnapshotError::ChangedWhileReading) }
 }
 
 impl BlobStore for MemoryBlobs {
@@ -101,13 +91,7 @@ fn sha1(mut message: Vec<u8>) -> [u8; 20] {
         message.push(0);
     }
     message.extend_from_slice(&bits.to_be_bytes());
-    let mut state: [u32; 5] = [
-        0x6745_2301,
-        0xefcd_ab89,
-        0x98ba_dcfe,
-        0x1032_5476,
-        0xc3d2_e1f0,
-    ];
+    let mut state: [u32; 5] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];
     for block in message.chunks_exact(64) {
         let mut words = [0u32; 80];
         for (word, bytes) in words.iter_mut().zip(block.chunks_exact(4)) {
@@ -124,12 +108,7 @@ fn sha1(mut message: Vec<u8>) -> [u8; 20] {
                 40..60 => ((b & c) | (b & d) | (c & d), 0x8f1b_bcdc),
                 _ => (b ^ c ^ d, 0xca62_c1d6u32),
             };
-            let next = a
-                .rotate_left(5)
-                .wrapping_add(f)
-                .wrapping_add(e)
-                .wrapping_add(k)
-                .wrapping_add(*word);
+            let next = a.rotate_left(5).wrapping_add(f).wrapping_add(e).wrapping_add(k).wrapping_add(*word);
             (e, d, c, b, a) = (d, c, b.rotate_left(30), a, next);
         }
         for (sum, part) in state.iter_mut().zip([a, b, c, d, e]) {
@@ -149,28 +128,16 @@ mod tests {
 
     #[test]
     fn ids_are_those_of_git() {
-        assert_eq!(
-            blob_id(b"").to_string(),
-            "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
-        );
-        assert_eq!(
-            blob_id(b"hello\n").to_string(),
-            "ce013625030ba8dba906f756967f9e9ca394464a"
-        );
-        assert_eq!(
-            blob_id(&[b'a'; 1000]).to_string(),
-            "a50be72b20f0e3f078d252e8e56b11b4bec67509"
-        );
+        assert_eq!(blob_id(b"").to_string(), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
+        assert_eq!(blob_id(b"hello\n").to_string(), "ce013625030ba8dba906f756967f9e9ca394464a");
+        assert_eq!(blob_id(&[b'a'; 1000]).to_string(), "a50be72b20f0e3f078d252e8e56b11b4bec67509");
     }
 
     #[test]
     fn content_of_another_length_is_refused() {
         let blobs = MemoryBlobs::default();
         for len in [0, 2, 4] {
-            assert!(matches!(
-                blobs.put_blob(len, &mut b"abc".as_slice()),
-                Err(SnapshotError::ChangedWhileReading)
-            ));
+            assert!(matches!(blobs.put_blob(len, &mut b"abc".as_slice()), Err(SnapshotError::ChangedWhileReading)));
         }
         assert!(!blobs.holds(b"abc"));
     }

@@ -82,7 +82,12 @@ impl MemoryLog {
         let source = self.get(&request.source)?;
         let take = request.boundary.map_or(0, |boundary| boundary.seq().0 + 1);
         let seed: Vec<Beat> = source.beats.iter().take(usize::try_from(take).unwrap_or(usize::MAX)).copied().collect();
-        let child = Log { parent: Some(request.source.clone()), seed_length: take, beats: seed, notice: request.notice.clone() };
+        let child = Log {
+            parent: Some(request.source.clone()),
+            seed_length: take,
+            beats: seed,
+            notice: request.notice.clone(),
+        };
         if self.logs().contains_key(&key) {
             return Err(SessionError::AlreadyExists(request.child.clone()));
         }
@@ -98,12 +103,22 @@ impl SessionLog for MemoryLog {
 
     fn header(&self, session: &SessionKey) -> Result<SessionHeader, SessionError> {
         let log = self.get(session)?;
-        Ok(SessionHeader { key: session.clone(), parent: log.parent, seed_length: log.seed_length, cwd: PathBuf::from("/") })
+        Ok(SessionHeader {
+            key: session.clone(),
+            parent: log.parent,
+            seed_length: log.seed_length,
+            cwd: PathBuf::from("/"),
+        })
     }
 
     fn beats(&self, session: &SessionKey, from: Seq) -> Result<Vec<(Seq, Beat)>, SessionError> {
         let beats = self.get(session)?.beats;
-        Ok(beats.into_iter().enumerate().map(|(at, beat)| (Seq(at as u64), beat)).filter(|(seq, _)| *seq >= from).collect())
+        Ok(beats
+            .into_iter()
+            .enumerate()
+            .map(|(at, beat)| (Seq(at as u64), beat))
+            .filter(|(seq, _)| *seq >= from)
+            .collect())
     }
 
     fn prefix_digest(&self, session: &SessionKey, seq: Seq) -> Result<String, SessionError> {

@@ -33,11 +33,7 @@ pub(crate) fn apply(
         }
         // or not what was planned for.
         Err(_) => {
-            return Err(FsError::Changed {
-                path: change.path.clone(),
-                found: PathState::Absent,
-                stored: None,
-            });
+            return Err(FsError::Changed { path: change.path.clone(), found: PathState::Absent, stored: None });
         }
     };
     let work = Work::new(place, change, names, n, blobs);
@@ -46,11 +42,7 @@ pub(crate) fn apply(
         return Ok(());
     }
     if seen.state != change.before {
-        return Err(FsError::Changed {
-            path: change.path.clone(),
-            found: seen.state,
-            stored: None,
-        });
+        return Err(FsError::Changed { path: change.path.clone(), found: seen.state, stored: None });
     }
     let Some(stat) = seen.stat else {
         return work.create();
@@ -62,9 +54,7 @@ pub(crate) fn apply(
         (_, PathState::File { mode, .. }) if changes_mode_in_place(change, &stat) => {
             work.change_file_mode(*mode, &stat)
         }
-        (_, PathState::Dir { mode } | PathState::Fifo { mode })
-            if changes_mode_in_place(change, &stat) =>
-        {
+        (_, PathState::Dir { mode } | PathState::Fifo { mode }) if changes_mode_in_place(change, &stat) => {
             work.change_mode(*mode, &stat)
         }
         _ => work.replace(&stat),
@@ -91,9 +81,9 @@ impl Work<'_> {
 
     fn taken_or_failed(&self, e: io::Error) -> FsError {
         match e.kind() {
-            io::ErrorKind::AlreadyExists
-            | io::ErrorKind::DirectoryNotEmpty
-            | io::ErrorKind::NotADirectory => self.changed(),
+            io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::NotADirectory => {
+                self.changed()
+            }
             _ => self.unmovable(e),
         }
     }
@@ -140,12 +130,9 @@ impl Work<'_> {
     /// What was taken out is `before`: gone. Anything else, or a failure: back.
     fn compare_out(&self) -> Result<(), FsError> {
         let failure = match self.observe(&self.swap, self.blobs) {
-            Ok(Seen { state, .. }) if state == self.change.before => match self.discard(&self.swap)
-            {
+            Ok(Seen { state, .. }) if state == self.change.before => match self.discard(&self.swap) {
                 Ok(()) => return Ok(()),
-                Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty => FsError::NotEmpty {
-                    path: self.path.clone(),
-                },
+                Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty => FsError::NotEmpty { path: self.path.clone() },
                 Err(e) => {
                     // It is what it should be, so `resolve` would try to remove it again.
                     if let Some(Err(e)) = self.exchange() {
@@ -172,9 +159,7 @@ impl Work<'_> {
     fn replace(&self, stat: &Stat) -> Result<(), FsError> {
         let Change { before, after, .. } = self.change;
         if before.is_dir() && !self.dir.is_empty(self.name).unwrap_or(true) {
-            return Err(FsError::NotEmpty {
-                path: self.path.clone(),
-            });
+            return Err(FsError::NotEmpty { path: self.path.clone() });
         }
         let kept = self.kept(stat, is_file(after))?;
         self.write_draft(after, Some(&kept))?;
@@ -203,15 +188,13 @@ impl Work<'_> {
             Some(Ok(())) => return self.compare_out().map(|()| true),
             None => {}
             // A directory of a lower layer, or one that would hide it: in two steps it works.
-            Some(Err(e))
-                if e.kind() == io::ErrorKind::CrossesDevices && self.makes_or_ends_dir() => {}
+            Some(Err(e)) if e.kind() == io::ErrorKind::CrossesDevices && self.makes_or_ends_dir() => {}
             Some(Err(e)) => {
                 self.discard(&self.swap).map_err(|e| self.failed(e))?;
                 return Err(self.unmovable(e));
             }
         }
-        self.rename_aside(&self.swap, &self.draft, "take a draft back")
-            .map_err(|e| self.failed(e))?;
+        self.rename_aside(&self.swap, &self.draft, "take a draft back").map_err(|e| self.failed(e))?;
         Ok(false)
     }
 
@@ -219,10 +202,9 @@ impl Work<'_> {
     fn replace_plainly(&self) -> Result<(), FsError> {
         self.workspace.point("compare and replace");
         let replaced = match self.look() {
-            Ok(seen) if seen.state == self.change.before => self
-                .dir
-                .rename(&self.draft, self.name)
-                .map_err(|e| self.unmovable(e)),
+            Ok(seen) if seen.state == self.change.before => {
+                self.dir.rename(&self.draft, self.name).map_err(|e| self.unmovable(e))
+            }
             Ok(_) => Err(self.changed()),
             Err(e) => Err(e),
         };
@@ -261,17 +243,13 @@ impl Work<'_> {
 
     /// File, link or FIFO → directory, without exchange.
     fn replace_by_dir(&self) -> Result<(), FsError> {
-        let taken = self
-            .rename_aside(self.name, &self.swap, "take out")
-            .map_err(|e| self.unmovable(e));
+        let taken = self.rename_aside(self.name, &self.swap, "take out").map_err(|e| self.unmovable(e));
         let out = taken.and_then(|()| self.observe(&self.swap, self.blobs));
         let failure = match out {
-            Ok(Seen { state, .. }) if state == self.change.before => {
-                match self.publish(&self.draft) {
-                    Ok(()) => return self.discard(&self.swap).map_err(|e| self.failed(e)),
-                    Err(e) => self.taken_or_failed(e),
-                }
-            }
+            Ok(Seen { state, .. }) if state == self.change.before => match self.publish(&self.draft) {
+                Ok(()) => return self.discard(&self.swap).map_err(|e| self.failed(e)),
+                Err(e) => self.taken_or_failed(e),
+            },
             Ok(_) => self.changed(),
             Err(e) => e,
         };
@@ -306,11 +284,7 @@ impl Work<'_> {
         if !same || (then.size, then.mtime_ns) != (now.size, now.mtime_ns) {
             let failure = undo(self.changed());
             // With the mode undone, say what is there now.
-            return Err(if matches!(failure, FsError::Changed { .. }) {
-                self.changed()
-            } else {
-                failure
-            });
+            return Err(if matches!(failure, FsError::Changed { .. }) { self.changed() } else { failure });
         }
         self.workspace.point("sync a mode");
         file.sync_all().map_err(|e| self.failed(e))
@@ -323,17 +297,13 @@ impl Work<'_> {
         if !now.is_some_and(|now| now.same_file(compared) && now.kind == compared.kind) {
             return Err(self.changed());
         }
-        self.dir
-            .chmod(self.name, u32::from(mode.0))
-            .map_err(|e| self.failed(e))?;
+        self.dir.chmod(self.name, u32::from(mode.0)).map_err(|e| self.failed(e))?;
         let changed = self.stat(self.name)?;
         if !changed.is_some_and(|found| found.same_file(compared)) {
             return Err(self.changed());
         }
         if let Err(unkept) = self.has_mode(changed, mode) {
-            self.dir
-                .chmod(self.name, compared.mode)
-                .map_err(|e| self.failed(e))?;
+            self.dir.chmod(self.name, compared.mode).map_err(|e| self.failed(e))?;
             return Err(unkept);
         }
         if self.change.after.is_dir() {

@@ -29,13 +29,7 @@ pub(crate) fn check(workspace: &RealWorkspace, change: &Change) -> Result<(), Fs
         return Ok(());
     }
     if changes_mode_in_place(change, &found) {
-        return if Place::may_chmod(&found) {
-            Ok(())
-        } else {
-            Err(FsError::Metadata {
-                path: change.path.clone(),
-            })
-        };
+        return if Place::may_chmod(&found) { Ok(()) } else { Err(FsError::Metadata { path: change.path.clone() }) };
     }
     place.kept(&found, is_file(&change.after)).map(drop)
 }
@@ -44,10 +38,7 @@ pub(crate) fn check(workspace: &RealWorkspace, change: &Change) -> Result<(), Fs
 pub(crate) fn describable(change: &Change) -> Result<(), FsError> {
     if matches!(change.before, PathState::Opaque) || matches!(change.after, PathState::Opaque) {
         let what = "what a capture does not describe is never written or removed";
-        return Err(FsError::Other {
-            what,
-            source: change.path.to_lossy().into(),
-        });
+        return Err(FsError::Other { what, source: change.path.to_lossy().into() });
     }
     Ok(())
 }
@@ -79,24 +70,14 @@ impl Place<'_> {
     fn writable(&self) -> Result<Stat, FsError> {
         self.dir.check_writable().map_err(|e| self.failed(e))?;
         let dir = self.dir.stat().map_err(|e| self.failed(e))?;
-        if dir.locked {
-            Err(self.failed(io::ErrorKind::PermissionDenied.into()))
-        } else {
-            Ok(dir)
-        }
+        if dir.locked { Err(self.failed(io::ErrorKind::PermissionDenied.into())) } else { Ok(dir) }
     }
 
     /// This very entry can be renamed and removed.
     fn movable(&self, found: &Stat, dir: &Stat) -> Result<(), FsError> {
         let user = geteuid();
-        let sticky = dir.mode & 0o1000 != 0
-            && !user.is_root()
-            && ![found.uid, dir.uid].contains(&user.as_raw());
-        if sticky || found.locked {
-            Err(self.failed(io::ErrorKind::PermissionDenied.into()))
-        } else {
-            Ok(())
-        }
+        let sticky = dir.mode & 0o1000 != 0 && !user.is_root() && ![found.uid, dir.uid].contains(&user.as_raw());
+        if sticky || found.locked { Err(self.failed(io::ErrorKind::PermissionDenied.into())) } else { Ok(()) }
     }
 
     /// The entry is no mount point.
@@ -106,12 +87,6 @@ impl Place<'_> {
             (Some(a), Some(b)) => a == b,
             _ => found.device == dir.device,
         };
-        if same {
-            Ok(())
-        } else {
-            Err(FsError::OtherMount {
-                path: self.path.clone(),
-            })
-        }
+        if same { Ok(()) } else { Err(FsError::OtherMount { path: self.path.clone() }) }
     }
 }

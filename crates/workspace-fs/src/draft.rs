@@ -19,11 +19,7 @@ const LONGEST_LINK: u64 = 4096;
 impl Work<'_> {
     /// Makes `state` under the draft's name: content checked against its id, owner, attributes and mode set, synced.
     /// After an error there is no draft.
-    pub(crate) fn write_draft(
-        &self,
-        state: &PathState,
-        kept: Option<&Kept>,
-    ) -> Result<(), FsError> {
+    pub(crate) fn write_draft(&self, state: &PathState, kept: Option<&Kept>) -> Result<(), FsError> {
         self.sweep_draft()?;
         let made = self.make_draft(state, kept);
         if made.is_err() {
@@ -73,12 +69,7 @@ impl Work<'_> {
         let len = self.copy(blob, &mut file)?;
         file.rewind().map_err(failed)?;
         // The store does not check what it reads. Damaged content must not take the place of sound content.
-        if self
-            .blobs
-            .hash_blob(len, &mut file)
-            .map_err(|e| self.content_failed(e))?
-            != *blob
-        {
+        if self.blobs.hash_blob(len, &mut file).map_err(|e| self.content_failed(e))? != *blob {
             let source = "its bytes do not have its id".into();
             return Err(self.content_failed(SnapshotError::Damaged { id: *blob, source }));
         }
@@ -93,10 +84,7 @@ impl Work<'_> {
     }
 
     fn copy(&self, blob: &ObjectId, to: &mut File) -> Result<u64, FsError> {
-        let mut from = self
-            .blobs
-            .open_blob(blob)
-            .map_err(|e| self.content_failed(e))?;
+        let mut from = self.blobs.open_blob(blob).map_err(|e| self.content_failed(e))?;
         let mut chunk = vec![0; CHUNK];
         let mut len = 0;
         loop {
@@ -115,17 +103,9 @@ impl Work<'_> {
 
     fn link_text(&self, blob: &ObjectId) -> Result<Vec<u8>, FsError> {
         let mut text = Vec::new();
-        let from = self
-            .blobs
-            .open_blob(blob)
-            .map_err(|e| self.content_failed(e))?;
-        from.take(LONGEST_LINK)
-            .read_to_end(&mut text)
-            .map_err(|e| self.unreadable(e))?;
-        let id = self
-            .blobs
-            .hash_blob(text.len() as u64, &mut text.as_slice())
-            .map_err(|e| self.content_failed(e))?;
+        let from = self.blobs.open_blob(blob).map_err(|e| self.content_failed(e))?;
+        from.take(LONGEST_LINK).read_to_end(&mut text).map_err(|e| self.unreadable(e))?;
+        let id = self.blobs.hash_blob(text.len() as u64, &mut text.as_slice()).map_err(|e| self.content_failed(e))?;
         if id != *blob {
             let source = "its bytes do not have its id, or are too many for a link".into();
             return Err(self.content_failed(SnapshotError::Damaged { id: *blob, source }));
@@ -134,10 +114,7 @@ impl Work<'_> {
     }
 
     fn unreadable(&self, e: io::Error) -> FsError {
-        self.content_failed(SnapshotError::Other {
-            what: "a blob cannot be read",
-            source: e.into(),
-        })
+        self.content_failed(SnapshotError::Other { what: "a blob cannot be read", source: e.into() })
     }
 
     /// Gives an open file exactly these permission bits, or fails.
@@ -152,9 +129,7 @@ impl Work<'_> {
     pub(crate) fn has_mode(&self, found: Option<Stat>, mode: Mode) -> Result<(), FsError> {
         match found {
             Some(stat) if mode_of(&stat) == mode => Ok(()),
-            _ => Err(FsError::Metadata {
-                path: self.path.clone(),
-            }),
+            _ => Err(FsError::Metadata { path: self.path.clone() }),
         }
     }
 }

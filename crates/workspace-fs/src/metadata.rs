@@ -23,9 +23,7 @@ fn is_signature(name: &[u8]) -> bool {
 
 impl Place<'_> {
     fn unkept(&self) -> FsError {
-        FsError::Metadata {
-            path: self.path.clone(),
-        }
+        FsError::Metadata { path: self.path.clone() }
     }
 
     /// Reads what is to be kept of what `stat` describes, and fails where it is plain that this user may not set it.
@@ -38,17 +36,9 @@ impl Place<'_> {
         } else {
             None
         };
-        let kept = Kept {
-            uid: stat.uid,
-            gid: stat.gid,
-            attributes,
-        };
+        let kept = Kept { uid: stat.uid, gid: stat.gid, attributes };
         let dir = self.dir.stat().map_err(|e| self.failed(e))?;
-        if self.may_set(&kept, &dir)? {
-            Ok(kept)
-        } else {
-            Err(self.unkept())
-        }
+        if self.may_set(&kept, &dir)? { Ok(kept) } else { Err(self.unkept()) }
     }
 
     fn attributes(&self, file: &File) -> Result<Vec<Attribute>, FsError> {
@@ -67,11 +57,8 @@ impl Place<'_> {
             let groups = getgroups().map_err(|e| self.failed(e.into()))?;
             groups.contains(&Gid::from_raw(kept.gid))
         };
-        let privileged =
-            |a: &Attribute| a.name.starts_with(b"trusted.") || a.name == b"security.capability";
-        Ok(kept.uid == geteuid().as_raw()
-            && own_group
-            && !kept.attributes.iter().flatten().any(privileged))
+        let privileged = |a: &Attribute| a.name.starts_with(b"trusted.") || a.name == b"security.capability";
+        Ok(kept.uid == geteuid().as_raw() && own_group && !kept.attributes.iter().flatten().any(privileged))
     }
 
     /// True when this user may change the permission bits of what `stat` describes.
@@ -84,10 +71,7 @@ impl Place<'_> {
         let Some(now) = self.stat(name)? else {
             return Err(self.failed(io::ErrorKind::NotFound.into()));
         };
-        let (uid, gid) = (
-            (now.uid != kept.uid).then_some(kept.uid),
-            (now.gid != kept.gid).then_some(kept.gid),
-        );
+        let (uid, gid) = ((now.uid != kept.uid).then_some(kept.uid), (now.gid != kept.gid).then_some(kept.gid));
         if uid.is_none() && gid.is_none() {
             return Ok(());
         }
@@ -101,10 +85,7 @@ impl Place<'_> {
             return Ok(());
         };
         let now = self.attributes(file)?;
-        for extra in now
-            .iter()
-            .filter(|a| !wanted.iter().any(|w| w.name == a.name))
-        {
+        for extra in now.iter().filter(|a| !wanted.iter().any(|w| w.name == a.name)) {
             self.workspace.point("remove an attribute of a draft");
             remove_attribute(file, &extra.name).map_err(|e| self.sorted(e))?;
         }
@@ -118,9 +99,9 @@ impl Place<'_> {
     /// A full disk is no reason to call a file's metadata unkeepable.
     fn sorted(&self, e: io::Error) -> FsError {
         match e.kind() {
-            io::ErrorKind::StorageFull
-            | io::ErrorKind::QuotaExceeded
-            | io::ErrorKind::ReadOnlyFilesystem => self.failed(e),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::ReadOnlyFilesystem => {
+                self.failed(e)
+            }
             _ => self.unkept(),
         }
     }

@@ -26,10 +26,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    const NOTHING: Self = Self {
-        state: PathState::Absent,
-        stat: None,
-    };
+    const NOTHING: Self = Self { state: PathState::Absent, stat: None };
 }
 
 /// Permission bits as the core has them.
@@ -49,10 +46,7 @@ impl Place<'_> {
     }
 
     pub(crate) fn content_failed(&self, source: SnapshotError) -> FsError {
-        FsError::Blob {
-            path: self.path.clone(),
-            source: Box::new(source),
-        }
+        FsError::Blob { path: self.path.clone(), source: Box::new(source) }
     }
 
     pub(crate) fn stat(&self, name: &[u8]) -> Result<Option<Stat>, FsError> {
@@ -73,16 +67,9 @@ impl Place<'_> {
                     Read::Again => continue,
                 },
                 Kind::Link => match self.dir.read_link(name) {
-                    Ok(text) => PathState::Link {
-                        blob: self.hash(&text, blobs)?,
-                    },
+                    Ok(text) => PathState::Link { blob: self.hash(&text, blobs)? },
                     // No longer a link, or no longer there.
-                    Err(e)
-                        if matches!(
-                            e.kind(),
-                            io::ErrorKind::InvalidInput | io::ErrorKind::NotFound
-                        ) =>
-                    {
+                    Err(e) if matches!(e.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::NotFound) => {
                         continue;
                     }
                     Err(e) => return Err(self.failed(e)),
@@ -91,22 +78,13 @@ impl Place<'_> {
                 Kind::Fifo => PathState::Fifo { mode },
                 Kind::Special => PathState::Opaque,
             };
-            return Ok(Seen {
-                state,
-                stat: Some(stat),
-            });
+            return Ok(Seen { state, stat: Some(stat) });
         }
         Err(self.content_failed(SnapshotError::ChangedWhileReading))
     }
 
-    fn hash(
-        &self,
-        bytes: &[u8],
-        blobs: &dyn BlobStore,
-    ) -> Result<checkpoint_core::ObjectId, FsError> {
-        blobs
-            .hash_blob(bytes.len() as u64, &mut &*bytes)
-            .map_err(|e| self.content_failed(e))
+    fn hash(&self, bytes: &[u8], blobs: &dyn BlobStore) -> Result<checkpoint_core::ObjectId, FsError> {
+        blobs.hash_blob(bytes.len() as u64, &mut &*bytes).map_err(|e| self.content_failed(e))
     }
 
     fn hash_file(&self, name: &[u8], blobs: &dyn BlobStore) -> Result<Read, FsError> {
@@ -121,20 +99,11 @@ impl Place<'_> {
             Err(e) => return Err(self.content_failed(e)),
         };
         // Bytes swapped for as many others while they were read: the stamps tell.
-        if !Stat::of(&file)
-            .map_err(|e| self.failed(e))?
-            .unchanged(&stat)
-        {
+        if !Stat::of(&file).map_err(|e| self.failed(e))?.unchanged(&stat) {
             return Ok(Read::Again);
         }
-        let state = PathState::File {
-            blob,
-            mode: mode_of(&stat),
-        };
-        Ok(Read::Done(Seen {
-            state,
-            stat: Some(stat),
-        }))
+        let state = PathState::File { blob, mode: mode_of(&stat) };
+        Ok(Read::Done(Seen { state, stat: Some(stat) }))
     }
 
     /// Opens a regular file for reading. Whatever else is there is not touched.
@@ -155,11 +124,7 @@ impl Place<'_> {
             }
         };
         let stat = Stat::of(&file).map_err(|e| self.failed(e))?;
-        Ok(if stat.kind == Kind::File {
-            Opened::File(file, stat)
-        } else {
-            Opened::Other
-        })
+        Ok(if stat.kind == Kind::File { Opened::File(file, stat) } else { Opened::Other })
     }
 }
 

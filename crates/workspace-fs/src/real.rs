@@ -11,8 +11,7 @@ use std::{
 };
 
 use checkpoint_core::{
-    BlobStore, Change, Facts, FileKind, FsError, PathState, RelPath, Settled, Temporaries,
-    WorkspaceFs,
+    BlobStore, Change, Facts, FileKind, FsError, PathState, RelPath, Settled, Temporaries, WorkspaceFs,
 };
 use durable_fs::{Descent, Dir, Kind, Mounts};
 
@@ -44,12 +43,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            exchange: Support::Auto,
-            no_replace: Support::Auto,
-            reserved: Vec::new(),
-            crash: Arc::new(NoCrash),
-        }
+        Self { exchange: Support::Auto, no_replace: Support::Auto, reserved: Vec::new(), crash: Arc::new(NoCrash) }
     }
 }
 
@@ -78,10 +72,7 @@ pub(crate) enum Unreached {
 impl Unreached {
     pub(crate) fn into_error(self, path: &RelPath) -> FsError {
         match self {
-            Self::Missing => FsError::Io {
-                path: path.clone(),
-                source: io::ErrorKind::NotFound.into(),
-            },
+            Self::Missing => FsError::Io { path: path.clone(), source: io::ErrorKind::NotFound.into() },
             Self::NoDirectory => FsError::ThroughLink { path: path.clone() },
             Self::Failed(error) => error,
         }
@@ -96,21 +87,14 @@ impl RealWorkspace {
 
     /// Opens the workspace at `root` with other than the default options.
     pub fn with_options(root: &Path, options: Options) -> Result<Self, FsError> {
-        let failed = |source| FsError::Other {
-            what: "the workspace's root cannot be opened",
-            source,
-        };
+        let failed = |source| FsError::Other { what: "the workspace's root cannot be opened", source };
         let dir = Dir::open_root(root).map_err(|e| failed(e.into()))?;
         let facts = durable_fs::fs_facts(&dir).map_err(|e| failed(e.into()))?;
         let mut reserved = Vec::new();
         for path in options.reserved.iter().chain([&root.join(".git")]) {
             match durable_fs::identity(path) {
                 Ok(found) => reserved.push((found.device, found.inode)),
-                Err(e)
-                    if matches!(
-                        e.kind(),
-                        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-                    ) => {}
+                Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
                 // A name of a reserved place that cannot be looked at cannot be protected by identity.
                 Err(e) => return Err(failed(e.into())),
             }
@@ -166,16 +150,8 @@ impl RealWorkspace {
 
     /// Looks at what every component is, not at how it is spelled.
     fn refuse_reserved(&self, path: &RelPath) -> Result<(), Unreached> {
-        let failed = |source| {
-            Unreached::Failed(FsError::Io {
-                path: path.clone(),
-                source,
-            })
-        };
-        let mut at = self
-            .root
-            .descend(b"", Mounts::Any)
-            .map_err(|e| unreached(path, e))?;
+        let failed = |source| Unreached::Failed(FsError::Io { path: path.clone(), source });
+        let mut at = self.root.descend(b"", Mounts::Any).map_err(|e| unreached(path, e))?;
         let mut components = path.components().peekable();
         while let Some(part) = components.next() {
             match at.stat_at(part).map_err(failed)? {
@@ -183,9 +159,7 @@ impl RealWorkspace {
                     return Err(Unreached::Failed(FsError::Reserved { path: path.clone() }));
                 }
                 Some(found) if found.kind == Kind::Dir && components.peek().is_some() => {
-                    at = at
-                        .descend(part, Mounts::Same)
-                        .map_err(|e| unreached(path, e))?;
+                    at = at.descend(part, Mounts::Same).map_err(|e| unreached(path, e))?;
                 }
                 // What is wrong with it, if anything, the descent itself will say.
                 _ => break,
@@ -195,22 +169,13 @@ impl RealWorkspace {
     }
 
     /// The directory that holds `path`, no link followed.
-    pub(crate) fn place<'a>(
-        &'a self,
-        path: &'a RelPath,
-        mounts: Mounts,
-    ) -> Result<Place<'a>, Unreached> {
+    pub(crate) fn place<'a>(&'a self, path: &'a RelPath, mounts: Mounts) -> Result<Place<'a>, Unreached> {
         let name = path.name();
         let bytes = path.as_bytes();
         let above = bytes.get(..bytes.len() - name.len()).unwrap_or_default();
         let above = above.strip_suffix(b"/").unwrap_or(above);
         match self.root.descend(above, mounts) {
-            Ok(dir) => Ok(Place {
-                workspace: self,
-                path,
-                dir,
-                name,
-            }),
+            Ok(dir) => Ok(Place { workspace: self, path, dir, name }),
             Err(e) => Err(unreached(path, e)),
         }
     }
@@ -237,14 +202,8 @@ fn unreached(path: &RelPath, descent: Descent) -> Unreached {
         Descent::Missing => Unreached::Missing,
         Descent::NoDirectory => Unreached::NoDirectory,
         Descent::OtherMount => Unreached::Failed(FsError::OtherMount { path: path.clone() }),
-        Descent::Io(source) => Unreached::Failed(FsError::Io {
-            path: path.clone(),
-            source,
-        }),
-        other => Unreached::Failed(FsError::Other {
-            what: "a directory cannot be reached",
-            source: other.into(),
-        }),
+        Descent::Io(source) => Unreached::Failed(FsError::Io { path: path.clone(), source }),
+        other => Unreached::Failed(FsError::Other { what: "a directory cannot be reached", source: other.into() }),
     }
 }
 
@@ -270,7 +229,8 @@ impl WorkspaceFs for RealWorkspace {
     }
 
     fn root_facts(&self) -> Result<Facts, FsError> {
-        let failed = |e: std::io::Error| FsError::Other { what: "the workspace's root cannot be read", source: e.into() };
+        let failed =
+            |e: std::io::Error| FsError::Other { what: "the workspace's root cannot be read", source: e.into() };
         self.root.stat().map(facts).map_err(failed)
     }
 
@@ -312,10 +272,7 @@ impl WorkspaceFs for RealWorkspace {
 
     fn sync(&self, paths: &[RelPath]) -> Result<(), FsError> {
         // Any path of a directory will do: only its parent is looked at.
-        let above: BTreeMap<Option<RelPath>, &RelPath> =
-            paths.iter().map(|path| (path.parent(), path)).collect();
-        above
-            .into_values()
-            .try_for_each(|path| self.sync_above(path))
+        let above: BTreeMap<Option<RelPath>, &RelPath> = paths.iter().map(|path| (path.parent(), path)).collect();
+        above.into_values().try_for_each(|path| self.sync_above(path))
     }
 }

@@ -2,9 +2,7 @@
 
 use std::io;
 
-use checkpoint_core::{
-    BlobStore, Change, FsError, ObjectId, PathState, Settled, SnapshotError, Temporaries,
-};
+use checkpoint_core::{BlobStore, Change, FsError, ObjectId, PathState, Settled, SnapshotError, Temporaries};
 
 use crate::{
     RealWorkspace,
@@ -99,10 +97,9 @@ impl Work<'_> {
     /// As [`Place::observe`](crate::place::Place::observe), but what cannot be read is merely unknown.
     fn readable(&self, name: &[u8]) -> Result<Seen, FsError> {
         match self.observe(name, self.blobs) {
-            Err(FsError::Blob { .. } | FsError::Io { .. }) => Ok(Seen {
-                state: PathState::Opaque,
-                stat: self.stat(name)?,
-            }),
+            Err(FsError::Blob { .. } | FsError::Io { .. }) => {
+                Ok(Seen { state: PathState::Opaque, stat: self.stat(name)? })
+            }
             seen => seen,
         }
     }
@@ -111,10 +108,7 @@ impl Work<'_> {
         !state.is_absent() && (*state == self.change.before || *state == self.change.after)
     }
 
-    #[expect(
-        clippy::unused_self,
-        reason = "reads as a question to the work under way"
-    )]
+    #[expect(clippy::unused_self, reason = "reads as a question to the work under way")]
     fn is_one_file(&self, a: &Seen, b: &Seen) -> bool {
         matches!((a.stat, b.stat), (Some(a), Some(b)) if a.same_file(&b))
     }

@@ -34,13 +34,7 @@ impl<'a> Work<'a> {
         n: usize,
         blobs: &'a dyn BlobStore,
     ) -> Self {
-        Self {
-            place,
-            change,
-            blobs,
-            draft: names.draft(n),
-            swap: names.exchange(n),
-        }
+        Self { place, change, blobs, draft: names.draft(n), swap: names.exchange(n) }
     }
 
     /// What stands under the path's own name.
@@ -57,20 +51,11 @@ impl<'a> Work<'a> {
     pub(crate) fn changed_storing(&self, stored: Option<checkpoint_core::ObjectId>) -> FsError {
         // A path that cannot be read just now has changed all the same.
         let found = self.look().map_or(PathState::Opaque, |seen| seen.state);
-        FsError::Changed {
-            path: self.path.clone(),
-            found,
-            stored,
-        }
+        FsError::Changed { path: self.path.clone(), found, stored }
     }
 
     /// Renames to a name that nobody else uses.
-    pub(crate) fn rename_aside(
-        &self,
-        from: &[u8],
-        to: &[u8],
-        what: &'static str,
-    ) -> io::Result<()> {
+    pub(crate) fn rename_aside(&self, from: &[u8], to: &[u8], what: &'static str) -> io::Result<()> {
         if self.workspace.can_rename_no_replace() {
             self.workspace.point(what);
             match self.dir.rename_no_replace(from, to) {
@@ -98,10 +83,7 @@ impl<'a> Work<'a> {
                 done => return done,
             }
         }
-        let is_dir = self
-            .dir
-            .stat_at(from)?
-            .is_some_and(|found| found.kind == Kind::Dir);
+        let is_dir = self.dir.stat_at(from)?.is_some_and(|found| found.kind == Kind::Dir);
         if !is_dir {
             self.workspace.point("publish by a second name");
             match self.dir.hard_link(from, self.name) {
@@ -110,8 +92,7 @@ impl<'a> Work<'a> {
                     return self.dir.unlink(from);
                 }
                 // No hard links here either: what is left is a look and a rename.
-                Err(e)
-                    if Dir::is_unsupported(&e) || e.kind() == io::ErrorKind::PermissionDenied => {}
+                Err(e) if Dir::is_unsupported(&e) || e.kind() == io::ErrorKind::PermissionDenied => {}
                 Err(e) => return Err(e),
             }
         }
@@ -180,20 +161,14 @@ impl<'a> Work<'a> {
             return Ok(());
         };
         self.workspace.point("remove a temporary");
-        if found.kind == Kind::Dir {
-            self.dir.remove_dir(name)
-        } else {
-            self.dir.unlink(name)
-        }
+        if found.kind == Kind::Dir { self.dir.remove_dir(name) } else { self.dir.unlink(name) }
     }
 
     /// Removes the draft, finished or not.
     pub(crate) fn sweep_draft(&self) -> Result<(), FsError> {
         match self.discard(&self.draft) {
             // Somebody put something into a directory that was to become theirs in a moment.
-            Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty => {
-                Err(self.keep_beside(&self.draft))
-            }
+            Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty => Err(self.keep_beside(&self.draft)),
             done => done.map_err(|e| self.failed(e)),
         }
     }
@@ -215,10 +190,7 @@ impl<'a> Work<'a> {
                     let name = String::from_utf8_lossy(&name).into_owned();
                     tracing::warn!(path = %self.path, kept_as = name, "kept what could not be put back");
                     let what = "what was found could be neither put back nor stored, and was kept beside the path";
-                    return FsError::Other {
-                        what,
-                        source: name.into(),
-                    };
+                    return FsError::Other { what, source: name.into() };
                 }
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(e) => return self.failed(e),

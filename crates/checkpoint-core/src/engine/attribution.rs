@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use crate::history::Interval;
 use crate::{
-    CaptureRequest, Captured, Change, EngineError, Intent, Member, OpKind, OpState, Operation, PathState, Point, PointQuery, RelPath,
-    Session, Snapshot, Temporaries, Touch, Written,
+    CaptureRequest, Captured, Change, EngineError, Intent, Member, OpKind, OpState, Operation, PathState, Point,
+    PointQuery, RelPath, Session, Snapshot, Temporaries, Touch, Written,
 };
 
 use super::Engine;
@@ -77,7 +77,8 @@ impl Engine {
     fn later_operation(&self, record: Option<&Point>) -> Result<Option<Operation>, EngineError> {
         let newest = self.parts.index.operations(&[OpKind::Restore, OpKind::Undo, OpKind::Redo], Some(1))?.pop();
         Ok(newest.filter(|op| {
-            let later = record.is_none_or(|point| op.ord > point.ord || (point.under_intent && point.operation == Some(op.id)));
+            let later =
+                record.is_none_or(|point| op.ord > point.ord || (point.under_intent && point.operation == Some(op.id)));
             later && op.state != OpState::Open
         }))
     }
@@ -89,7 +90,8 @@ impl Engine {
             policy.store_max_bytes = u64::MAX;
         }
         let held = self.parts.index.held()?;
-        let not_held: BTreeSet<RelPath> = latest.record.iter().flat_map(|point| point.sensitive.iter().cloned()).collect();
+        let not_held: BTreeSet<RelPath> =
+            latest.record.iter().flat_map(|point| point.sensitive.iter().cloned()).collect();
         let mut temporaries: Vec<Vec<u8>> = latest.intent.iter().map(|i| Temporaries(i.operation).prefix()).collect();
         for other in &self.parts.overlaps {
             temporaries.extend(other.index.open_intent()?.map(|i| Temporaries(i.operation).prefix()));
@@ -108,7 +110,13 @@ impl Engine {
     }
 
     /// What changed between the latest known state and `now`, each path with those who may have changed it.
-    pub(super) fn since(&self, latest: &Latest, now: &Snapshot, interval: &Interval, late: bool) -> Result<Since, EngineError> {
+    pub(super) fn since(
+        &self,
+        latest: &Latest,
+        now: &Snapshot,
+        interval: &Interval,
+        late: bool,
+    ) -> Result<Since, EngineError> {
         let Some(before) = latest.snapshot() else {
             // The first record: there is nothing before it to tell from.
             return Ok(Since::default());
@@ -138,7 +146,12 @@ impl Engine {
     }
 
     /// What the latest operation left is known: only what differs from that has changed.
-    fn overlay_operation(&self, latest: &Latest, now: &Snapshot, changes: &mut BTreeMap<RelPath, Change>) -> Result<(), EngineError> {
+    fn overlay_operation(
+        &self,
+        latest: &Latest,
+        now: &Snapshot,
+        changes: &mut BTreeMap<RelPath, Change>,
+    ) -> Result<(), EngineError> {
         for (path, left) in &latest.left {
             let present = match changes.get(path) {
                 Some(change) => change.after,

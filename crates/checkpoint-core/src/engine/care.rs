@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::retention::{Stock, prune};
 use crate::{
-    Batch, Damage, DropReason, EngineError, EngineEvent, GcReport, IndexOp, LiveObjects, LockMode, Name, OpState, Operation, Point,
-    PointId, PointKind, PointQuery, SessionKey, Snapshot, SnapshotError, Verified, VerifyLevel, check_name,
+    Batch, Damage, DropReason, EngineError, EngineEvent, GcReport, IndexOp, LiveObjects, LockMode, Name, OpState,
+    Operation, Point, PointId, PointKind, PointQuery, SessionKey, Snapshot, SnapshotError, Verified, VerifyLevel,
+    check_name,
 };
 
 use super::Engine;
@@ -41,7 +42,10 @@ impl Engine {
     pub fn unname(&self, label: &str) -> Result<(), EngineError> {
         let names = self.parts.index.names()?;
         if !names.iter().any(|n| n.label == label) {
-            return Err(EngineError::NotFound { given: label.to_owned(), choices: names.into_iter().take(10).map(|n| n.label).collect() });
+            return Err(EngineError::NotFound {
+                given: label.to_owned(),
+                choices: names.into_iter().take(10).map(|n| n.label).collect(),
+            });
         }
         self.parts.index.apply(&Batch { follows: None, ops: vec![IndexOp::DropName { label: label.to_owned() }] })?;
         Ok(())
@@ -61,10 +65,15 @@ impl Engine {
         let mut dropped = Vec::new();
         let mut ops = Vec::new();
         for point in points.iter().filter(wanted) {
-            let guards = operations.iter().find(|op| op.guard == Some(point.id) && point.damaged.is_none() && !op.expired && op.state != OpState::RolledBack);
+            let guards = operations.iter().find(|op| {
+                op.guard == Some(point.id) && point.damaged.is_none() && !op.expired && op.state != OpState::RolledBack
+            });
             if let Some(operation) = guards {
                 let why = format!("it is what operation {} goes back to", operation.id.short());
-                return Err(EngineError::Nothing { why: format!("point {} stays: {why}", point.id.short()), hint: None });
+                return Err(EngineError::Nothing {
+                    why: format!("point {} stays: {why}", point.id.short()),
+                    hint: None,
+                });
             }
             ops.push(IndexOp::DropPoint { id: point.id, reason: DropReason::User });
             dropped.push(point.id);
@@ -87,7 +96,13 @@ impl Engine {
         let points = self.parts.index.points(&PointQuery::default())?;
         let operations = self.parts.index.operations(&[], None)?;
         let pinned: BTreeSet<PointId> = self.parts.index.names()?.into_iter().map(|name| name.point).collect();
-        let stock = Stock { points: &points, operations: &operations, pinned: &pinned, bytes: own_bytes, now: self.parts.clock.now() };
+        let stock = Stock {
+            points: &points,
+            operations: &operations,
+            pinned: &pinned,
+            bytes: own_bytes,
+            now: self.parts.clock.now(),
+        };
         let pruning = prune(&stock, &self.parts.quota);
         let mut ops: Vec<IndexOp> =
             pruning.points.iter().map(|(id, _)| IndexOp::DropPoint { id: *id, reason: DropReason::Quota }).collect();
@@ -115,7 +130,9 @@ impl Engine {
         for point in self.parts.index.points(&PointQuery { restorable: true, ..PointQuery::default() })? {
             live.snapshots.extend(point.snapshot);
         }
-        live.blobs.extend(self.parts.index.operations(&[], None)?.into_iter().filter(|op| !op.expired).filter_map(|op| op.plan));
+        live.blobs.extend(
+            self.parts.index.operations(&[], None)?.into_iter().filter(|op| !op.expired).filter_map(|op| op.plan),
+        );
         // An open intent keeps what it needs to go either way (model F17).
         if let Some(intent) = self.parts.index.open_intent()? {
             live.blobs.push(intent.plan);

@@ -16,8 +16,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{
-    Approver, CapturePolicy, Clock, Decision, EngineError, EngineEvent, Held, IdSource, IndexStore, LockMode, NoProgress, NoSessions,
-    Observer, OpId, PointId, Preview, ProcessId, Progress, Quota, SessionLog, SnapshotBackend, StoreLock, WorkspaceFs, WorkspaceId,
+    Approver, CapturePolicy, Clock, Decision, EngineError, EngineEvent, Held, IdSource, IndexStore, LockMode,
+    NoProgress, NoSessions, Observer, OpId, PointId, Preview, ProcessId, Progress, Quota, SessionLog, SnapshotBackend,
+    StoreLock, WorkspaceFs, WorkspaceId,
 };
 
 /// Tells whether a harness process is still there (design § 2, "interrupted turn").
@@ -225,7 +226,9 @@ impl Engine {
         let mut held = Vec::new();
         let wait = self.parts.lock_wait;
         // A capture of one root does not write user files: only its own lock is needed.
-        let others = |before: bool| self.parts.overlaps.iter().filter(move |o| mode == LockMode::Exclusive && o.before == before);
+        let others = |before: bool| {
+            self.parts.overlaps.iter().filter(move |o| mode == LockMode::Exclusive && o.before == before)
+        };
         for other in others(true) {
             held.push(other.lock.acquire(mode, wait)?);
         }

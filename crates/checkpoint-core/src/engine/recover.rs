@@ -1,8 +1,8 @@
 //! What a crash left: forward or back, both exact (design § 7).
 
 use crate::{
-    Batch, Change, EngineError, FsError, IndexOp, Intent, IntentState, LockMode, ObjectId, OpState, Operation, Outcome, Plan, Recovery,
-    RelPath, Status, Temporaries,
+    Batch, Change, EngineError, FsError, IndexOp, Intent, IntentState, LockMode, ObjectId, OpState, Operation, Outcome,
+    Plan, Recovery, RelPath, Status, Temporaries,
 };
 
 use super::Engine;
@@ -25,7 +25,10 @@ impl Engine {
         let _locked = self.lock(LockMode::Exclusive)?;
         let nothing = || EngineError::Nothing { why: "no operation is unfinished".to_owned(), hint: None };
         let intent = self.parts.index.open_intent()?.ok_or_else(nothing)?;
-        let lost = || crate::IndexError::Damaged { what: "an intent without its operation".to_owned(), source: "not found".into() };
+        let lost = || crate::IndexError::Damaged {
+            what: "an intent without its operation".to_owned(),
+            source: "not found".into(),
+        };
         let operation = self.parts.index.operation(&intent.operation)?.ok_or_else(lost)?;
         if intent.state == IntentState::Forking && how == Recovery::Back {
             return Err(EngineError::OnlyForward { operation: operation.id });
@@ -38,13 +41,19 @@ impl Engine {
         }
     }
 
-    fn go_forward(&self, intent: &Intent, mut operation: Operation, changes: &[Change]) -> Result<Outcome, EngineError> {
+    fn go_forward(
+        &self,
+        intent: &Intent,
+        mut operation: Operation,
+        changes: &[Change],
+    ) -> Result<Outcome, EngineError> {
         let mut gone = self.settle_all(&intent.operation, changes)?;
         let steps: Vec<(usize, Change)> = changes.iter().cloned().enumerate().collect();
         self.run(&intent.operation, &steps, &mut gone)?;
         let mut overtaken = self.overtaken(changes)?;
         overtaken.extend(gone.left.iter().cloned());
-        operation.state = if overtaken.is_empty() && operation.state != OpState::Partial { OpState::Done } else { OpState::Partial };
+        operation.state =
+            if overtaken.is_empty() && operation.state != OpState::Partial { OpState::Done } else { OpState::Partial };
         let mut ops = self.closing_ops(&operation, &overtaken)?;
         ops.push(match &intent.fork {
             None => IndexOp::CloseIntent { operation: operation.id },
@@ -67,13 +76,16 @@ impl Engine {
             }
             outcome.child = Some(request.child.clone());
         }
-        self.parts.index.apply(&Batch { follows: None, ops: vec![IndexOp::CloseIntent { operation: operation.id }] })?;
+        self.parts
+            .index
+            .apply(&Batch { follows: None, ops: vec![IndexOp::CloseIntent { operation: operation.id }] })?;
         Ok(outcome)
     }
 
     fn go_back(&self, intent: &Intent, operation: &Operation, changes: &[Change]) -> Result<Outcome, EngineError> {
         let mut gone = self.settle_all(&intent.operation, changes)?;
-        let steps: Vec<(usize, Change)> = changes.iter().map(Change::inverse).enumerate().collect::<Vec<_>>().into_iter().rev().collect();
+        let steps: Vec<(usize, Change)> =
+            changes.iter().map(Change::inverse).enumerate().collect::<Vec<_>>().into_iter().rev().collect();
         self.run(&intent.operation, &steps, &mut gone)?;
         self.close_rolled_back(operation)?;
         let mut result = outcome(operation, intent, changes, &gone.left.clone(), gone);
@@ -117,7 +129,9 @@ impl Engine {
 
 fn outcome(operation: &Operation, intent: &Intent, changes: &[Change], left: &[RelPath], gone: Gone) -> Outcome {
     let mine = |c: &&Change| !left.contains(&c.path) && !c.before.is_dir() && !c.after.is_dir();
-    let list = |removed: bool| changes.iter().filter(mine).filter(|c| c.after.is_absent() == removed).map(|c| c.path.clone()).collect();
+    let list = |removed: bool| {
+        changes.iter().filter(mine).filter(|c| c.after.is_absent() == removed).map(|c| c.path.clone()).collect()
+    };
     Outcome {
         operation: Some(operation.id),
         status: if left.is_empty() { Status::Restored } else { Status::Partial },

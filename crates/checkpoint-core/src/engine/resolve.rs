@@ -1,8 +1,8 @@
 //! Looking addresses up (design § 6).
 
 use crate::{
-    Address, Beat, BoundaryRule, BoundarySeq, Cut, EngineError, Form, Name, Ord, Point, PointKind, PointQuery, Resolved, Seq, Session,
-    SessionError, SessionKey, Step, Timestamp, Turn, boundary_before, boundary_of_turn,
+    Address, Beat, BoundaryRule, BoundarySeq, Cut, EngineError, Form, Name, Ord, Point, PointKind, PointQuery,
+    Resolved, Seq, Session, SessionError, SessionKey, Step, Timestamp, Turn, boundary_before, boundary_of_turn,
 };
 
 use super::Engine;
@@ -34,7 +34,12 @@ impl Engine {
     ///
     /// `session`: whose points unqualified addresses mean. A point need not exist where the session's log alone says
     /// where to cut (`point` is `None` then); whoever needs files refuses.
-    pub fn resolve(&self, session: Option<&SessionKey>, target: &str, boundary: Option<BoundaryRule>) -> Result<Resolved, EngineError> {
+    pub fn resolve(
+        &self,
+        session: Option<&SessionKey>,
+        target: &str,
+        boundary: Option<BoundaryRule>,
+    ) -> Result<Resolved, EngineError> {
         let address = Address::parse(target)?;
         let known = self.parts.index.sessions()?;
         let qualified = match &address.session {
@@ -44,8 +49,15 @@ impl Engine {
         let mut found = match &address.form {
             Form::Id(prefix) => self.by_id(prefix, target)?,
             Form::Name(label) => self.by_name(label, target)?,
-            Form::Now => Found { point: None, session: qualified.unwrap_or_else(SessionKey::local), cut: CutAt::Point, notes: Vec::new() },
-            Form::Ago(millis) => self.by_time(Timestamp(self.parts.clock.now().0.saturating_sub(*millis)), qualified, target)?,
+            Form::Now => Found {
+                point: None,
+                session: qualified.unwrap_or_else(SessionKey::local),
+                cut: CutAt::Point,
+                notes: Vec::new(),
+            },
+            Form::Ago(millis) => {
+                self.by_time(Timestamp(self.parts.clock.now().0.saturating_sub(*millis)), qualified, target)?
+            }
             Form::Time(text) => {
                 let at = self.parts.clock.read_local(text);
                 self.by_time(at.ok_or_else(|| bad_time(target))?, qualified, target)?
@@ -69,8 +81,14 @@ impl Engine {
     }
 
     /// The session that unqualified addresses mean: that of the newest harness record.
-    fn default_session(&self, known: &[Session], target: &str, notes: &mut Vec<String>) -> Result<SessionKey, EngineError> {
-        let mut harness: Vec<&Session> = known.iter().filter(|s| !s.key.is_local() && s.subagent_of.is_none()).collect();
+    fn default_session(
+        &self,
+        known: &[Session],
+        target: &str,
+        notes: &mut Vec<String>,
+    ) -> Result<SessionKey, EngineError> {
+        let mut harness: Vec<&Session> =
+            known.iter().filter(|s| !s.key.is_local() && s.subagent_of.is_none()).collect();
         harness.sort_by_key(|s| std::cmp::Reverse(s.seen));
         let now = self.parts.clock.now().0;
         let active: Vec<&&Session> = harness.iter().filter(|s| now - s.seen.0 < TOGETHER_MS).collect();
@@ -97,7 +115,10 @@ impl Engine {
 
     fn by_name(&self, label: &str, target: &str) -> Result<Found, EngineError> {
         let names = self.parts.index.names()?;
-        let name = names.iter().find(|n| n.label == *label).or_else(|| names.iter().find(|n| n.label.eq_ignore_ascii_case(label)));
+        let name = names
+            .iter()
+            .find(|n| n.label == *label)
+            .or_else(|| names.iter().find(|n| n.label.eq_ignore_ascii_case(label)));
         let Some(Name { point, session, boundary, .. }) = name else {
             let choices = names.into_iter().take(CHOICES).map(|n| n.label).collect();
             return Err(EngineError::NotFound { given: target.to_owned(), choices });
@@ -119,15 +140,24 @@ impl Engine {
         Ok(Found { session: point.session.clone(), point: Some(point), cut: CutAt::Point, notes: Vec::new() })
     }
 
-    fn in_session(&self, form: &Form, session: &SessionKey, known: &[Session], target: &str) -> Result<Found, EngineError> {
+    fn in_session(
+        &self,
+        form: &Form,
+        session: &SessionKey,
+        known: &[Session],
+        target: &str,
+    ) -> Result<Found, EngineError> {
         let points = self.points_of(session, known, matches!(form, Form::Latest(_)))?;
-        let newest = |wanted: &dyn Fn(&Point) -> bool| points.iter().rev().find(|p| p.snapshot.is_some() && wanted(p)).cloned();
+        let newest =
+            |wanted: &dyn Fn(&Point) -> bool| points.iter().rev().find(|p| p.snapshot.is_some() && wanted(p)).cloned();
         let mut notes = Vec::new();
         let (point, cut) = match form {
             Form::TurnEnd(turn) => (self.end_of_turn(*turn, &points, &mut notes)?, CutAt::EndOf(*turn)),
             Form::TurnStart(turn) => (self.start_of_turn(*turn, &points, &mut notes)?, CutAt::Before(*turn)),
             Form::TurnStep(turn, step) => {
-                let within = |p: &Point| p.turn == Some(*turn) && (p.kind == PointKind::TurnStart || p.step.is_some_and(|s| s <= *step));
+                let within = |p: &Point| {
+                    p.turn == Some(*turn) && (p.kind == PointKind::TurnStart || p.step.is_some_and(|s| s <= *step))
+                };
                 (newest(&within), CutAt::Before(*turn))
             }
             Form::Step(step) => self.by_step(session, *step, &points)?,
@@ -146,9 +176,10 @@ impl Engine {
         if point.is_none() && !by_log_alone {
             return Err(self.not_found(target, Some(&points)));
         }
-        let session = point
-            .as_ref()
-            .map_or_else(|| session.clone(), |p| if matches!(form, Form::Latest(_)) { p.session.clone() } else { session.clone() });
+        let session = point.as_ref().map_or_else(
+            || session.clone(),
+            |p| if matches!(form, Form::Latest(_)) { p.session.clone() } else { session.clone() },
+        );
         Ok(Found { point, session, cut, notes })
     }
 
@@ -173,10 +204,13 @@ impl Engine {
         if with_local && !sessions.iter().any(|(key, _)| key.is_local()) {
             sessions.push((SessionKey::local(), None));
         }
-        let query = PointQuery { sessions: sessions.iter().map(|(key, _)| key.clone()).collect(), ..PointQuery::default() };
+        let query =
+            PointQuery { sessions: sessions.iter().map(|(key, _)| key.clone()).collect(), ..PointQuery::default() };
         let limit_of = |key: &SessionKey| sessions.iter().find(|(k, _)| k == key).and_then(|(_, limit)| *limit);
         let mut points = self.parts.index.points(&query)?;
-        points.retain(|p| limit_of(&p.session).is_none_or(|limit| p.position.as_ref().is_some_and(|position| position.seq.0 < limit)));
+        points.retain(|p| {
+            limit_of(&p.session).is_none_or(|limit| p.position.as_ref().is_some_and(|position| position.seq.0 < limit))
+        });
         Ok(points)
     }
 
@@ -184,54 +218,83 @@ impl Engine {
         let own = |p: &&Point| p.turn == Some(turn) && p.kind == PointKind::TurnEnd;
         if let Some(point) = points.iter().rev().find(own) {
             if !point.late.is_empty() {
-                notes.push(format!("the end of turn {turn} was captured late: {} changed after it", paths(point.late.len())));
+                notes.push(format!(
+                    "the end of turn {turn} was captured late: {} changed after it",
+                    paths(point.late.len())
+                ));
             }
             return Ok(Some(point.clone()));
         }
         // The end was not captured: the next record closed the turn, if the turn is over.
         let last = points.iter().rev().find(|p| p.turn == Some(turn));
-        let over =
-            points.iter().any(|p| p.turn.is_some_and(|t| t > turn) || (p.turn == Some(turn) && p.missed == Some(PointKind::TurnEnd)));
+        let over = points.iter().any(|p| {
+            p.turn.is_some_and(|t| t > turn) || (p.turn == Some(turn) && p.missed == Some(PointKind::TurnEnd))
+        });
         let Some(last) = last.filter(|_| over) else { return Ok(None) };
         let next = PointQuery { after: Some(last.ord), restorable: true, limit: Some(1), ..PointQuery::default() };
         let point = self.parts.index.points(&next)?.pop();
         if let Some(point) = &point {
-            notes.push(format!("the end of turn {turn} was not captured; this is the next record, {}", point.id.short()));
+            notes.push(format!(
+                "the end of turn {turn} was not captured; this is the next record, {}",
+                point.id.short()
+            ));
         }
         Ok(point)
     }
 
-    fn start_of_turn(&self, turn: Turn, points: &[Point], notes: &mut Vec<String>) -> Result<Option<Point>, EngineError> {
+    fn start_of_turn(
+        &self,
+        turn: Turn,
+        points: &[Point],
+        notes: &mut Vec<String>,
+    ) -> Result<Option<Point>, EngineError> {
         let own = |p: &&Point| p.turn == Some(turn) && p.kind == PointKind::TurnStart;
         if let Some(point) = points.iter().rev().find(own) {
             return Ok(Some(point.clone()));
         }
         let missed = |p: &&Point| p.turn == Some(turn) && p.missed == Some(PointKind::TurnStart);
         let Some(gap) = points.iter().rev().find(missed) else { return Ok(None) };
-        let before =
-            PointQuery { at_or_before: Some(gap.ord), restorable: true, newest_first: true, limit: Some(1), ..PointQuery::default() };
+        let before = PointQuery {
+            at_or_before: Some(gap.ord),
+            restorable: true,
+            newest_first: true,
+            limit: Some(1),
+            ..PointQuery::default()
+        };
         let point = self.parts.index.points(&before)?.pop();
         if let Some(point) = &point {
-            notes.push(format!("the start of turn {turn} was not captured; this is the record before, {}", point.id.short()));
+            notes.push(format!(
+                "the start of turn {turn} was not captured; this is the record before, {}",
+                point.id.short()
+            ));
         }
         Ok(point)
     }
 
     /// 002-05: the latest end of a step of that number in the whole log, then the newest point at or before it.
-    fn by_step(&self, session: &SessionKey, step: Step, points: &[Point]) -> Result<(Option<Point>, CutAt), EngineError> {
+    fn by_step(
+        &self,
+        session: &SessionKey,
+        step: Step,
+        points: &[Point],
+    ) -> Result<(Option<Point>, CutAt), EngineError> {
         if !self.parts.sessions.can_fork(session) {
             let point = points.iter().rev().find(|p| p.snapshot.is_some() && p.step == Some(step)).cloned();
             return Ok((point, CutAt::Point));
         }
         let beats = self.parts.sessions.beats(session, Seq(0))?;
-        let end = beats.iter().rev().find_map(|(seq, beat)| matches!(beat, Beat::StepEnd(_, s) if *s == step).then_some(*seq));
+        let end = beats
+            .iter()
+            .rev()
+            .find_map(|(seq, beat)| matches!(beat, Beat::StepEnd(_, s) if *s == step).then_some(*seq));
         let Some(end) = end else {
             return Err(EngineError::NotFound {
                 given: format!("step:{step}"),
                 choices: vec![format!("step {step} has not ended or does not exist")],
             });
         };
-        let before = |p: &&Point| p.snapshot.is_some() && p.position.as_ref().is_some_and(|position| position.seq <= end);
+        let before =
+            |p: &&Point| p.snapshot.is_some() && p.position.as_ref().is_some_and(|position| position.seq <= end);
         Ok((points.iter().rev().find(before).cloned(), CutAt::AtOrBefore(end)))
     }
 
@@ -312,7 +375,8 @@ impl Engine {
             }
         }
         if choices.is_empty() {
-            let newest = PointQuery { restorable: true, newest_first: true, limit: Some(CHOICES), ..PointQuery::default() };
+            let newest =
+                PointQuery { restorable: true, newest_first: true, limit: Some(CHOICES), ..PointQuery::default() };
             choices = self.parts.index.points(&newest).unwrap_or_default().iter().map(|p| p.id.short()).collect();
         }
         choices.reverse();
@@ -337,9 +401,10 @@ impl Engine {
                 why: format!("session {session} has no turn"),
                 hint: Some("rwd log shows what there is".to_owned()),
             }),
-            None => {
-                Err(EngineError::NotFound { given: format!("{n} turns back"), choices: turns.iter().map(|t| format!("t{t}^")).collect() })
-            }
+            None => Err(EngineError::NotFound {
+                given: format!("{n} turns back"),
+                choices: turns.iter().map(|t| format!("t{t}^")).collect(),
+            }),
         }
     }
 
@@ -366,7 +431,10 @@ fn qualified(text: &str, known: &[Session]) -> Result<SessionKey, EngineError> {
             given: format!("session {text}"),
             choices: known.iter().take(CHOICES).map(|s| s.key.to_string()).collect(),
         }),
-        many => Err(EngineError::Ambiguous { given: format!("session {text}"), choices: many.iter().map(|s| s.key.to_string()).collect() }),
+        many => Err(EngineError::Ambiguous {
+            given: format!("session {text}"),
+            choices: many.iter().map(|s| s.key.to_string()).collect(),
+        }),
     }
 }
 

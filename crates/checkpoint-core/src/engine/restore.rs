@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 use crate::history::{Family, Interval, histories};
 use crate::plan::{Coverage, Evidence, PlanInput, plan, select};
 use crate::{
-    Attribution, Captured, Change, Cut, EngineError, History, Member, OpKind, Operation, Ord, Outcome, PathState, Plan, Point, PointKind,
-    Preview, RelPath, Resolved, RestorePolicy, RestoreRequest, ReverseRequest, Scope, SessionError, SessionKey, SkipReason, Snapshot,
-    SnapshotError,
+    Attribution, Captured, Change, Cut, EngineError, History, Member, OpKind, Operation, Ord, Outcome, PathState, Plan,
+    Point, PointKind, Preview, RelPath, Resolved, RestorePolicy, RestoreRequest, ReverseRequest, Scope, SessionError,
+    SessionKey, SkipReason, Snapshot, SnapshotError,
 };
 
 use super::Engine;
@@ -157,7 +157,8 @@ impl Engine {
         let mut changes = self.changes(order, &captured.snapshot)?;
         how.include = needs_including(&changes, &captured);
         if !how.include.is_empty() {
-            how.over_budget |= captured.skipped.iter().any(|s| s.reason == SkipReason::Budget && how.include.contains(&s.path));
+            how.over_budget |=
+                captured.skipped.iter().any(|s| s.reason == SkipReason::Budget && how.include.contains(&s.path));
             captured = self.walk(&latest, &how)?;
             changes = self.changes(order, &captured.snapshot)?;
         }
@@ -200,7 +201,8 @@ impl Engine {
             notes,
         };
         // What a listed point holds is covered ever after; what only a guard holds goes with the guard (design § 7).
-        let sensitive = if matches!(order.goal, Goal::Reverse(_)) { how.include.into_iter().collect() } else { Vec::new() };
+        let sensitive =
+            if matches!(order.goal, Goal::Reverse(_)) { how.include.into_iter().collect() } else { Vec::new() };
         Ok(Draft { preview, captured, latest, since, target_histories, started, sensitive })
     }
 
@@ -210,7 +212,9 @@ impl Engine {
         match &order.goal {
             Goal::Chat => {}
             Goal::Point(point) => {
-                let target = point.snapshot.ok_or_else(|| EngineError::NotRestorable { point: point.id, why: "it is a gap".into() })?;
+                let target = point
+                    .snapshot
+                    .ok_or_else(|| EngineError::NotRestorable { point: point.id, why: "it is a gap".into() })?;
                 self.parts.snapshots.diff(now, &target, &mut |change| {
                     changes.push(change);
                     ControlFlow::Continue(())
@@ -247,7 +251,8 @@ impl Engine {
         };
         let now = histories(index, None, paths)?;
         let then = histories(index, Some(upto), paths)?;
-        let recent: BTreeMap<&RelPath, &Vec<Member>> = since.touches.iter().map(|touch| (&touch.path, &touch.by)).collect();
+        let recent: BTreeMap<&RelPath, &Vec<Member>> =
+            since.touches.iter().map(|touch| (&touch.path, &touch.by)).collect();
         let family = Family::of(&order.session, &latest.sessions);
         let later = match &order.goal {
             Goal::Reverse(operation) => self.written_later(operation)?,
@@ -272,7 +277,8 @@ impl Engine {
         if let (true, Some(snapshot)) = (order.policy.exact, &point.snapshot) {
             let new: Vec<RelPath> = changes.iter().filter(|c| c.after.is_absent()).map(|c| c.path.clone()).collect();
             let ignored = self.parts.snapshots.ignored_at(snapshot, &new)?;
-            evidence.ignored_then = new.into_iter().zip(ignored).filter(|(_, ignored)| *ignored).map(|(path, _)| path).collect();
+            evidence.ignored_then =
+                new.into_iter().zip(ignored).filter(|(_, ignored)| *ignored).map(|(path, _)| path).collect();
         }
         Ok(Some(evidence))
     }
@@ -292,8 +298,9 @@ impl Engine {
             Goal::Chat => "chat".to_owned(),
         };
         let left = (&plan.kept_new, &plan.hand_made, &plan.foreign, &plan.blocked);
-        let text = serde_json::to_vec(&(goal, &order.policy, &order.cut, &plan.changes, left))
-            .map_err(|source| crate::SnapshotError::Other { what: "the plan cannot be written down", source: source.into() })?;
+        let text = serde_json::to_vec(&(goal, &order.policy, &order.cut, &plan.changes, left)).map_err(|source| {
+            crate::SnapshotError::Other { what: "the plan cannot be written down", source: source.into() }
+        })?;
         let id = self.parts.snapshots.hash_blob(text.len() as u64, &mut &*text)?;
         Ok(id.to_string())
     }
@@ -303,12 +310,21 @@ impl Engine {
 fn needs_including(changes: &[Change], captured: &Captured) -> BTreeSet<RelPath> {
     let coverage = Coverage::new(&captured.skipped);
     let by_rule = |reason| matches!(reason, SkipReason::IgnoredRoot | SkipReason::TooLarge | SkipReason::Budget);
-    let written = changes.iter().filter(|c| (c.before.is_absent() && !c.after.is_absent()) || c.before == PathState::Opaque);
-    written.filter(|c| coverage.over(&c.path).is_some_and(|(_, reason)| by_rule(reason))).map(|c| c.path.clone()).collect()
+    let written =
+        changes.iter().filter(|c| (c.before.is_absent() && !c.after.is_absent()) || c.before == PathState::Opaque);
+    written
+        .filter(|c| coverage.over(&c.path).is_some_and(|(_, reason)| by_rule(reason)))
+        .map(|c| c.path.clone())
+        .collect()
 }
 
 /// Which halves go, and a line for a half that cannot.
-fn scope(wanted: Scope, cut: Option<Cut>, session: &SessionKey, notes: &mut Vec<String>) -> Result<(Option<Cut>, bool), EngineError> {
+fn scope(
+    wanted: Scope,
+    cut: Option<Cut>,
+    session: &SessionKey,
+    notes: &mut Vec<String>,
+) -> Result<(Option<Cut>, bool), EngineError> {
     match (wanted, cut) {
         (Scope::Files, _) => Ok((None, true)),
         (Scope::Default, None) => {
@@ -329,12 +345,16 @@ fn head_notes(target: Option<&Point>, captured: &Captured) -> Vec<String> {
     if then.commit != now.commit || then.branch != now.branch {
         let name = |head: &crate::Head| {
             let commit = head.commit.as_deref().map_or("no commit", |c| c.get(..8).unwrap_or(c));
-            head.branch.as_deref().map_or_else(|| commit.to_owned(), |b| format!("{} at {commit}", b.trim_start_matches("refs/heads/")))
+            head.branch
+                .as_deref()
+                .map_or_else(|| commit.to_owned(), |b| format!("{} at {commit}", b.trim_start_matches("refs/heads/")))
         };
         notes.push(format!("HEAD moved since, from {} to {}; it stays where it is", name(then), name(now)));
     }
     match (&then.in_progress, &now.in_progress) {
-        (before, Some(now)) if before.as_ref() != Some(now) => notes.push(format!("a {now} is in progress; only files go back")),
+        (before, Some(now)) if before.as_ref() != Some(now) => {
+            notes.push(format!("a {now} is in progress; only files go back"))
+        }
         (Some(before), None) => notes.push(format!("a {before} was in progress at that point and has ended since")),
         (Some(_), Some(now)) => notes.push(format!("a {now} is in progress")),
         _ => {}

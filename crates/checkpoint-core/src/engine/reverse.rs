@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use crate::{
-    Change, EngineError, OpId, OpKind, OpState, Operation, Outcome, PathState, PointKind, PointQuery, RelPath, ReverseRequest, SessionKey,
-    Snapshot,
+    Change, EngineError, OpId, OpKind, OpState, Operation, Outcome, PathState, PointKind, PointQuery, RelPath,
+    ReverseRequest, SessionKey, Snapshot,
 };
 
 use super::Engine;
@@ -44,7 +44,9 @@ impl Engine {
         let all = self.parts.index.operations(&[OpKind::Restore, OpKind::Undo, OpKind::Redo], None)?;
         let mine = |op: &&Operation| request.session.as_ref().is_none_or(|s| op.session == *s);
         let finished = all.iter().filter(mine).filter(|op| matches!(op.state, OpState::Done | OpState::Partial));
-        let newest = finished.into_iter().find(|op| op.kind == OpKind::Restore || (op.kind == OpKind::Undo && op.reversed_by.is_none()));
+        let newest = finished
+            .into_iter()
+            .find(|op| op.kind == OpKind::Restore || (op.kind == OpKind::Undo && op.reversed_by.is_none()));
         let undo = newest.filter(|op| op.kind == OpKind::Undo).ok_or_else(nothing)?;
         Self::reverse_order(OpKind::Redo, undo.clone(), request)
     }
@@ -53,7 +55,10 @@ impl Engine {
         match operation.state {
             OpState::Open => return Err(EngineError::Unfinished { operation: operation.id }),
             OpState::RolledBack => {
-                return Err(EngineError::Nothing { why: format!("operation {} was rolled back", operation.id.short()), hint: None });
+                return Err(EngineError::Nothing {
+                    why: format!("operation {} was rolled back", operation.id.short()),
+                    hint: None,
+                });
             }
             OpState::Done | OpState::Partial => {}
         }
@@ -62,7 +67,9 @@ impl Engine {
         }
         let mut policy = request.policy.clone();
         policy.exact = true;
-        let stays = |child| format!("the child session {child} stays; to go on where it was forked: session {}", operation.session);
+        let stays = |child| {
+            format!("the child session {child} stays; to go on where it was forked: session {}", operation.session)
+        };
         let notes = operation.child.iter().map(stays).collect();
         Ok(Order {
             kind,
@@ -81,7 +88,8 @@ impl Engine {
     fn newest_restore(&self, session: Option<&SessionKey>) -> Result<Operation, EngineError> {
         let all = self.parts.index.operations(&[OpKind::Restore, OpKind::Undo, OpKind::Redo], None)?;
         let mine = |op: &&Operation| session.is_none_or(|s| op.session == *s);
-        let done: Vec<&Operation> = all.iter().filter(mine).filter(|op| matches!(op.state, OpState::Done | OpState::Partial)).collect();
+        let done: Vec<&Operation> =
+            all.iter().filter(mine).filter(|op| matches!(op.state, OpState::Done | OpState::Partial)).collect();
         let newest = done.first().map(|op| op.ord);
         let work = PointQuery {
             after: newest,
@@ -96,7 +104,8 @@ impl Engine {
         };
         let newer = self.parts.index.points(&work)?.into_iter().find(|p| p.changed > 0 && p.kind != PointKind::Guard);
         if let Some(point) = newer {
-            let since = point.turn.map_or_else(|| format!(" since {}", point.id.short()), |turn| format!(" since turn {turn}"));
+            let since =
+                point.turn.map_or_else(|| format!(" since {}", point.id.short()), |turn| format!(" since turn {turn}"));
             return Err(back(since));
         }
         let candidate = done.into_iter().find(|op| op.kind == OpKind::Restore && op.reversed_by.is_none());
@@ -109,7 +118,10 @@ impl Engine {
         let known = self.parts.index.operations(&[], None)?;
         let mut found: Vec<&Operation> = known.iter().filter(|op| op.id.to_string().starts_with(&prefix)).collect();
         if found.is_empty() {
-            found = known.iter().filter(|op| op.guard.is_some_and(|guard| guard.to_string().starts_with(&prefix))).collect();
+            found = known
+                .iter()
+                .filter(|op| op.guard.is_some_and(|guard| guard.to_string().starts_with(&prefix)))
+                .collect();
         }
         match found.as_slice() {
             [one] if prefix.len() >= 4 => Ok((*one).clone()),
@@ -117,7 +129,10 @@ impl Engine {
                 let choices = known.iter().take(10).map(|op| op.id.short()).collect();
                 Err(EngineError::NotFound { given: format!("operation {text}"), choices })
             }
-            many => Err(EngineError::Ambiguous { given: text.to_owned(), choices: many.iter().map(|op| op.id.to_string()).collect() }),
+            many => Err(EngineError::Ambiguous {
+                given: text.to_owned(),
+                choices: many.iter().map(|op| op.id.to_string()).collect(),
+            }),
         }
     }
 
@@ -179,8 +194,14 @@ impl Engine {
     }
 
     /// Directories that are gone by now and lead to a path that comes back.
-    fn add_parents(&self, goal: &mut BTreeMap<RelPath, PathState>, now: &Snapshot, guard: Option<&Snapshot>) -> Result<(), EngineError> {
-        let coming: Vec<RelPath> = goal.iter().filter(|(_, state)| !state.is_absent()).map(|(path, _)| path.clone()).collect();
+    fn add_parents(
+        &self,
+        goal: &mut BTreeMap<RelPath, PathState>,
+        now: &Snapshot,
+        guard: Option<&Snapshot>,
+    ) -> Result<(), EngineError> {
+        let coming: Vec<RelPath> =
+            goal.iter().filter(|(_, state)| !state.is_absent()).map(|(path, _)| path.clone()).collect();
         for path in coming {
             for dir in path.ancestors() {
                 if goal.contains_key(&dir) || !self.parts.snapshots.state(now, &dir)?.is_absent() {

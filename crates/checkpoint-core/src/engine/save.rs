@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::history::{Interval, close_turns};
 use crate::{
-    Batch, Captured, Consistency, EngineError, EngineEvent, GapReason, IndexError, IndexOp, LockError, LockMode, Name, Ord, Point, PointId,
-    PointKind, PointQuery, RelPath, SaveRequest, Saved, Session, SessionKey, SnapshotError, Timestamp, Turn, TurnStatus, check_name,
+    Batch, Captured, Consistency, EngineError, EngineEvent, GapReason, IndexError, IndexOp, LockError, LockMode, Name,
+    Ord, Point, PointId, PointKind, PointQuery, RelPath, SaveRequest, Saved, Session, SessionKey, SnapshotError,
+    Timestamp, Turn, TurnStatus, check_name,
 };
 
 use super::Engine;
@@ -46,7 +47,7 @@ impl Engine {
         }
         let started = self.parts.clock.now();
         let captured = self.walk(&latest, &Walk { write: true, deadline: request.deadline, ..Walk::default() })?;
-        if let Some(point) = self.duplicate(request, &latest, &captured) {
+        if let Some(point) = self.duplicate(request, &latest, &captured)? {
             let mut ops = Vec::new();
             ops.extend(self.name_op(request, &point));
             if !ops.is_empty() {
@@ -78,14 +79,17 @@ impl Engine {
     /// Marks the session's open turn as interrupted: it counts up to the next record (design § 2).
     pub fn interrupt(&self, session: &SessionKey) -> Result<Turn, EngineError> {
         let known = self.parts.index.sessions()?.into_iter().find(|s| s.key == *session);
-        let open =
-            known.and_then(|s| s.turn.clone().map(|turn| (s, turn))).filter(|(_, turn)| turn.ended.is_none() && turn.closed.is_none());
+        let open = known
+            .and_then(|s| s.turn.clone().map(|turn| (s, turn)))
+            .filter(|(_, turn)| turn.ended.is_none() && turn.closed.is_none());
         let Some((mut session, status)) = open else {
             return Err(EngineError::Nothing { why: format!("session {session} has no open turn"), hint: None });
         };
         let turn = status.turn;
         session.turn = Some(TurnStatus { interrupted: true, ..status });
-        self.parts.index.apply(&Batch { follows: None, ops: vec![IndexOp::PutSession { session: Box::new(session) }] })?;
+        self.parts
+            .index
+            .apply(&Batch { follows: None, ops: vec![IndexOp::PutSession { session: Box::new(session) }] })?;
         Ok(turn)
     }
 
@@ -94,7 +98,9 @@ impl Engine {
         let known = self.parts.index.sessions()?.into_iter().find(|s| s.key == session.key);
         let turn = session.turn.clone().or(known.and_then(|s| s.turn));
         let session = Session { turn, ..session };
-        self.parts.index.apply(&Batch { follows: None, ops: vec![IndexOp::PutSession { session: Box::new(session) }] })?;
+        self.parts
+            .index
+            .apply(&Batch { follows: None, ops: vec![IndexOp::PutSession { session: Box::new(session) }] })?;
         Ok(())
     }
 
@@ -111,12 +117,24 @@ impl Engine {
             limit: Some(64),
             ..PointQuery::default()
         };
-        Ok(self.parts.index.points(&query)?.into_iter().find(|p| p.turn == request.turn && p.call_id == request.call_id))
+        Ok(self
+            .parts
+            .index
+            .points(&query)?
+            .into_iter()
+            .find(|p| p.turn == request.turn && p.call_id == request.call_id))
     }
 
     /// The latest record, when it holds this very state and may stand for it (design § 5, model F16).
-    fn duplicate(&self, request: &SaveRequest, latest: &Latest, captured: &Captured) -> Option<Point> {
-        let record = latest.record.as_ref()?;
+    ///
+    /// After a gap a record is made all the same: it says that protection is back.
+    fn duplicate(
+        &self,
+        request: &SaveRequest,
+        latest: &Latest,
+        captured: &Captured,
+    ) -> Result<Option<Point>, EngineError> {
+        let Some(record) = &latest.record else { return Ok(None) };
         let quiet = consistency(captured);
         let same = !request.kind.always_recorded()
             && latest.intent.is_none()
@@ -129,7 +147,14 @@ impl Engine {
             && record.incarnation == self.parts.place.incarnation
             && record.session == request.session
             && record.consistency >= quiet;
-        same.then(|| record.clone())
+        let gaps = PointQuery {
+            kinds: vec![PointKind::Gap],
+            after: Some(record.ord),
+            limit: Some(1),
+            ..PointQuery::default()
+        };
+        let stands = same && self.parts.index.points(&gaps)?.is_empty();
+        Ok(stands.then(|| record.clone()))
     }
 
     pub(super) fn point(
@@ -278,9 +303,13 @@ impl Engine {
     /// Best effort: a gap that cannot be recorded changes nothing about the error.
     fn record_gap(&self, request: &SaveRequest, error: &EngineError) -> Option<PointId> {
         let reason = match error {
-            EngineError::Lock(LockError::Busy) | EngineError::Index(IndexError::Busy | IndexError::Conflict { .. }) => GapReason::Busy,
+            EngineError::Lock(LockError::Busy) | EngineError::Index(IndexError::Busy | IndexError::Conflict { .. }) => {
+                GapReason::Busy
+            }
             EngineError::Snapshot(SnapshotError::Deadline) => GapReason::Deadline,
-            EngineError::Snapshot(SnapshotError::NoSpace { .. }) | EngineError::Index(IndexError::NoSpace) => GapReason::NoSpace,
+            EngineError::Snapshot(SnapshotError::NoSpace { .. }) | EngineError::Index(IndexError::NoSpace) => {
+                GapReason::NoSpace
+            }
             EngineError::BadName { .. } => return None,
             _ => GapReason::Failed,
         };

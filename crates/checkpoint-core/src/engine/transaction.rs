@@ -7,9 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::{
-    Batch, BoundarySeq, Change, Decision, EngineError, EngineEvent, ForkRequest, FsError, GuardMode, IndexError, IndexOp, Intent,
-    IntentState, LockMode, ObjectId, OpId, OpKind, OpState, Operation, Outcome, PathState, Plan, Point, PointId, PointKind, Preview,
-    RelPath, SaveRequest, Session, Status, Temporaries, Written,
+    Batch, BoundarySeq, Change, Decision, EngineError, EngineEvent, ForkRequest, FsError, GuardMode, IndexError,
+    IndexOp, Intent, IntentState, LockMode, ObjectId, OpId, OpKind, OpState, Operation, Outcome, PathState, Plan,
+    Point, PointId, PointKind, Preview, RelPath, SaveRequest, Session, Status, Temporaries, Written,
 };
 
 use super::attribution::Walk;
@@ -105,7 +105,8 @@ impl Engine {
             })
         };
         let sessions = self.parts.index.sessions()?;
-        let Some((session, turn)) = sessions.iter().find(at_work).and_then(|s| s.turn.as_ref().map(|turn| (s.key.clone(), turn.turn)))
+        let Some((session, turn)) =
+            sessions.iter().find(at_work).and_then(|s| s.turn.as_ref().map(|turn| (s.key.clone(), turn.turn)))
         else {
             return Ok(());
         };
@@ -143,8 +144,10 @@ impl Engine {
         let plan = self.write_plan(&draft.preview.plan.changes)?;
         let operation = self.fresh_operation_id();
         let fork = self.fork_request(order, draft, operation);
-        let request =
-            SaveRequest { trigger: Some(verb(order.kind).to_owned()), ..SaveRequest::of(order.session.clone(), PointKind::Guard) };
+        let request = SaveRequest {
+            trigger: Some(verb(order.kind).to_owned()),
+            ..SaveRequest::of(order.session.clone(), PointKind::Guard)
+        };
         let written = written(draft);
         let mut last = None;
         for _ in 0..ATTEMPTS {
@@ -187,7 +190,8 @@ impl Engine {
                 host_state: None,
                 at: entry.at,
             };
-            let mut ops = vec![IndexOp::PutPoint { point: Box::new(guard.clone()), interval: draft.since.touches.clone() }];
+            let mut ops =
+                vec![IndexOp::PutPoint { point: Box::new(guard.clone()), interval: draft.since.touches.clone() }];
             ops.extend(self.record_ops(&draft.latest.sessions, &draft.since, &draft.latest, guard.ord));
             ops.push(IndexOp::PutOperation { operation: Box::new(entry.clone()) });
             ops.push(IndexOp::PutWritten { operation, written: written.clone() });
@@ -215,7 +219,12 @@ impl Engine {
             operation.short(),
             count(draft.preview.plan.touched()),
         );
-        Some(ForkRequest { source: cut.session.clone(), boundary: cut.boundary, child: self.child_id(), notice: Some(notice) })
+        Some(ForkRequest {
+            source: cut.session.clone(),
+            boundary: cut.boundary,
+            child: self.child_id(),
+            notice: Some(notice),
+        })
     }
 
     /// A version 4 UUID: what harnesses name sessions by.
@@ -246,7 +255,11 @@ impl Engine {
     /// parallel: each waits for its own content to be durable, and waiting together is faster than in turn.
     ///
     /// On the first failure, or when told to stop (`None`), nothing more is begun; says which were applied.
-    fn apply_all(&self, changes: &[Change], temporaries: &Temporaries) -> Result<(), (BTreeSet<usize>, Option<FsError>)> {
+    fn apply_all(
+        &self,
+        changes: &[Change],
+        temporaries: &Temporaries,
+    ) -> Result<(), (BTreeSet<usize>, Option<FsError>)> {
         let total = Some(changes.len() as u64);
         let applied = Mutex::new(BTreeSet::new());
         let stop: Mutex<Option<Option<FsError>>> = Mutex::new(None);
@@ -254,7 +267,9 @@ impl Engine {
             let done = lock(&applied).len() as u64;
             let ended = match self.parts.progress.tick("restoring", done, total) {
                 ControlFlow::Break(()) => Some(None),
-                ControlFlow::Continue(()) => self.parts.files.apply(change, temporaries, n, &*self.parts.snapshots).err().map(Some),
+                ControlFlow::Continue(()) => {
+                    self.parts.files.apply(change, temporaries, n, &*self.parts.snapshots).err().map(Some)
+                }
             };
             match ended {
                 None => drop(lock(&applied).insert(n)),
@@ -296,12 +311,17 @@ impl Engine {
         let mut ops = self.closing_ops(&operation, &overtaken)?;
         ops.push(match &open.intent.fork {
             None => IndexOp::CloseIntent { operation: operation.id },
-            Some(_) => IndexOp::AdvanceIntent { operation: operation.id, from: IntentState::Applying, to: IntentState::Forking },
+            Some(_) => IndexOp::AdvanceIntent {
+                operation: operation.id,
+                from: IntentState::Applying,
+                to: IntentState::Forking,
+            },
         });
         self.parts.index.apply(&Batch { follows: None, ops })?;
         drop(locked);
         let mut notes = draft.preview.notes;
-        notes.extend(overtaken.iter().map(|path| format!("{path} was changed by somebody right after it was restored")));
+        notes
+            .extend(overtaken.iter().map(|path| format!("{path} was changed by somebody right after it was restored")));
         let mut outcome = Outcome {
             operation: Some(operation.id),
             status: if partial { Status::Partial } else { Status::Restored },
@@ -325,7 +345,9 @@ impl Engine {
                     return Err(EngineError::NotForked { outcome: Box::new(outcome), source });
                 }
             }
-            self.parts.index.apply(&Batch { follows: None, ops: vec![IndexOp::CloseIntent { operation: operation.id }] })?;
+            self.parts
+                .index
+                .apply(&Batch { follows: None, ops: vec![IndexOp::CloseIntent { operation: operation.id }] })?;
         }
         self.tell(&EngineEvent::Ended { operation: operation.id, state: operation.state });
         Ok(outcome)
@@ -367,7 +389,11 @@ impl Engine {
     }
 
     /// The operation's end: its state, what it wrote, and the link from what it took back.
-    pub(super) fn closing_ops(&self, operation: &Operation, overtaken: &[RelPath]) -> Result<Vec<IndexOp>, EngineError> {
+    pub(super) fn closing_ops(
+        &self,
+        operation: &Operation,
+        overtaken: &[RelPath],
+    ) -> Result<Vec<IndexOp>, EngineError> {
         let mut ops = Vec::new();
         if !overtaken.is_empty() {
             // Only paths that hold the planned state count as written (design § 2, model F11).
@@ -391,7 +417,12 @@ impl Engine {
     }
 
     /// Puts back what was applied; returns paths that somebody else changed meanwhile.
-    fn roll_back(&self, open: &Open, changes: &[Change], applied: &BTreeSet<usize>) -> Result<Vec<RelPath>, EngineError> {
+    fn roll_back(
+        &self,
+        open: &Open,
+        changes: &[Change],
+        applied: &BTreeSet<usize>,
+    ) -> Result<Vec<RelPath>, EngineError> {
         let temporaries = Temporaries(open.operation.id);
         let stuck = |source| EngineError::Stuck { operation: open.operation.id, guard: open.guard.id, source };
         let mut left = Vec::new();
@@ -422,8 +453,10 @@ impl Engine {
     }
 
     fn write_plan(&self, changes: &[Change]) -> Result<ObjectId, EngineError> {
-        let text = serde_json::to_vec(changes)
-            .map_err(|source| crate::SnapshotError::Other { what: "the plan cannot be written down", source: source.into() })?;
+        let text = serde_json::to_vec(changes).map_err(|source| crate::SnapshotError::Other {
+            what: "the plan cannot be written down",
+            source: source.into(),
+        })?;
         let put = self.parts.snapshots.put_blob(text.len() as u64, &mut &*text);
         put.map_err(|source| EngineError::Guard { source })
     }
@@ -491,7 +524,8 @@ fn nothing(preview: Preview) -> Outcome {
 
 /// Re-planned under the lock, a plan may only do what was approved, or less.
 fn refuse_wider(approved: &Plan, now: &Plan) -> Result<(), EngineError> {
-    let known: BTreeMap<&RelPath, (&PathState, &PathState)> = approved.changes.iter().map(|c| (&c.path, (&c.before, &c.after))).collect();
+    let known: BTreeMap<&RelPath, (&PathState, &PathState)> =
+        approved.changes.iter().map(|c| (&c.path, (&c.before, &c.after))).collect();
     let wider = |c: &&Change| known.get(&c.path) != Some(&(&c.before, &c.after));
     let paths: Vec<RelPath> = now.changes.iter().filter(wider).map(|c| c.path.clone()).collect();
     if paths.is_empty() { Ok(()) } else { Err(EngineError::Stale { paths }) }

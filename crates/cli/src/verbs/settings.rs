@@ -4,10 +4,10 @@ use crate::args::ConfigVerb;
 use crate::compose;
 use crate::config::{self, Settings, Value};
 use crate::error::CliError;
+use crate::exit;
 use crate::run::Run;
 use crate::text::put;
 use crate::wire;
-use crate::{agent, exit};
 
 pub(crate) fn config(run: &Run, verb: &ConfigVerb) -> Result<u8, CliError> {
     // Settings exist without a workspace too; only a missing one is no reason to fail.
@@ -73,7 +73,7 @@ fn list(run: &Run, root: Option<&std::path::Path>, only: Option<&str>, origin: b
 
 fn set(run: &Run, name: &str, text: &str) -> Result<u8, CliError> {
     let key = known(name)?;
-    if name.starts_with("agent.") && !agent::surrounding(&run.world).is_empty() {
+    if name.starts_with("agent.") && !run.world.harnesses().is_empty() {
         return Err(CliError::Agent {
             message: "a process of an agent may not change what agents may do".to_owned(),
             hint: format!("type it in a terminal of your own: {}", run.typed.with(&[])),

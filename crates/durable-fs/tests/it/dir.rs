@@ -2,9 +2,7 @@
 
 use std::{fs, io::ErrorKind, os::unix::fs::symlink};
 
-use durable_fs::{
-    Descent, Dir, Kind, Mounts, Stat, read_attributes, remove_attribute, write_attribute,
-};
+use durable_fs::{Descent, Dir, Kind, Mounts, Stat, read_attributes, remove_attribute, write_attribute};
 
 #[test]
 fn no_link_is_followed_at_any_component() {
@@ -19,18 +17,9 @@ fn no_link_is_followed_at_any_component() {
         assert!(root.descend(b"a/b", mounts).unwrap().stat().unwrap().kind == Kind::Dir);
         assert!(root.descend(b"", mounts).is_ok());
         for bad in ["link", "link/b", "a/last", "file", "file/x"] {
-            assert!(
-                matches!(
-                    root.descend(bad.as_bytes(), mounts),
-                    Err(Descent::NoDirectory)
-                ),
-                "{bad}"
-            );
+            assert!(matches!(root.descend(bad.as_bytes(), mounts), Err(Descent::NoDirectory)), "{bad}");
         }
-        assert!(matches!(
-            root.descend(b"a/none/x", mounts),
-            Err(Descent::Missing)
-        ));
+        assert!(matches!(root.descend(b"a/none/x", mounts), Err(Descent::Missing)));
         for bad in ["..", "a/..", "a/./b", "/a", "a//b", "a/"] {
             assert!(
                 matches!(root.descend(bad.as_bytes(), mounts), Err(Descent::Io(e)) if e.kind() == ErrorKind::InvalidInput),
@@ -78,23 +67,14 @@ fn renames_without_replacing_and_exchanges() {
     let root = Dir::open_root(scratch.path()).unwrap();
     drop(root.create_file(b"a").unwrap());
     root.create_dir(b"b").unwrap();
-    assert_eq!(
-        root.create_file(b"a").unwrap_err().kind(),
-        ErrorKind::AlreadyExists
-    );
-    assert_eq!(
-        root.rename_no_replace(b"a", b"b").unwrap_err().kind(),
-        ErrorKind::AlreadyExists
-    );
+    assert_eq!(root.create_file(b"a").unwrap_err().kind(), ErrorKind::AlreadyExists);
+    assert_eq!(root.rename_no_replace(b"a", b"b").unwrap_err().kind(), ErrorKind::AlreadyExists);
     root.exchange(b"a", b"b").unwrap();
     assert_eq!(root.stat_at(b"a").unwrap().unwrap().kind, Kind::Dir);
     assert!(root.is_empty(b"a").unwrap());
     fs::write(scratch.path().join("a/x"), "").unwrap();
     assert!(!root.is_empty(b"a").unwrap());
-    assert_eq!(
-        root.remove_dir(b"a").unwrap_err().kind(),
-        ErrorKind::DirectoryNotEmpty
-    );
+    assert_eq!(root.remove_dir(b"a").unwrap_err().kind(), ErrorKind::DirectoryNotEmpty);
     root.sync().unwrap();
 }
 
@@ -122,10 +102,7 @@ fn attributes_round_trip_where_the_file_system_has_them() {
     let scratch = tempfile::tempdir().unwrap();
     let root = Dir::open_root(scratch.path()).unwrap();
     let file = root.create_file(b"file").unwrap();
-    let note = durable_fs::Attribute {
-        name: b"user.note".to_vec(),
-        value: vec![7; 3000],
-    };
+    let note = durable_fs::Attribute { name: b"user.note".to_vec(), value: vec![7; 3000] };
     if write_attribute(&file, &note).is_err() {
         return;
     }

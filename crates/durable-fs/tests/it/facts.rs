@@ -22,10 +22,7 @@ fn identity_tells_files_apart_and_recognises_them_after_a_rename() {
 fn facts_are_to_be_had() {
     let scratch = tempfile::tempdir().unwrap();
     assert!(free_bytes(scratch.path()).unwrap() > 0);
-    assert_eq!(
-        mount_id(scratch.path()).unwrap(),
-        mount_id(scratch.path()).unwrap()
-    );
+    assert_eq!(mount_id(scratch.path()).unwrap(), mount_id(scratch.path()).unwrap());
     let facts = fs_facts(Dir::open_root(scratch.path()).unwrap()).unwrap();
     assert_eq!(facts.local, facts.stable_inode);
 }
@@ -36,20 +33,8 @@ fn a_process_is_recognised_until_it_ends() {
     assert_eq!(boot_id().unwrap().len(), 36);
     let me = Process::current().unwrap();
     assert!(me.is_alive());
-    assert!(
-        !Process {
-            start: me.start + 1,
-            ..me.clone()
-        }
-        .is_alive()
-    );
-    assert!(
-        !Process {
-            boot: "another".into(),
-            ..me
-        }
-        .is_alive()
-    );
+    assert!(!Process { start: me.start + 1, ..me.clone() }.is_alive());
+    assert!(!Process { boot: "another".into(), ..me }.is_alive());
     let mut child = Command::new("sleep").arg("600").spawn().unwrap();
     let seen = Process::of(child.id()).unwrap();
     assert!(seen.is_alive());

@@ -3,8 +3,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use checkpoint_core::{
-    Beat, EngineError, ErrorKind, IntentState, PointKind, Position, Recovery, RestoreRequest, SaveRequest, Scope, SessionKey, SessionLog,
-    Status, Turn,
+    Beat, EngineError, ErrorKind, IntentState, PointKind, Position, Recovery, RestoreRequest, SaveRequest, Scope,
+    SessionKey, SessionLog, Status, Turn,
 };
 use testkit::Host;
 
@@ -16,7 +16,8 @@ fn key() -> SessionKey {
 
 fn capture(world: &World, turn: u32, kind: PointKind, beat: Beat) {
     let seq = world.sessions.push(&key(), beat);
-    let position = Some(Position { seq, anchor: None, prefix: Some(world.sessions.prefix_digest(&key(), seq).unwrap()) });
+    let position =
+        Some(Position { seq, anchor: None, prefix: Some(world.sessions.prefix_digest(&key(), seq).unwrap()) });
     let request = SaveRequest { turn: Some(Turn(turn)), position, ..SaveRequest::of(key(), kind) };
     world.engine.save(&request).unwrap();
 }

@@ -46,11 +46,17 @@ fn an_edit_after_the_turn_is_hand_made() {
     world.write("a", "hand");
     world.write("notes", "mine");
     refused(&world, &to("h:s/t1^"), &["a"]);
-    let keep = RestoreRequest { policy: RestorePolicy { drift: DriftPolicy::Keep, ..RestorePolicy::default() }, ..to("h:s/t1^") };
+    let keep = RestoreRequest {
+        policy: RestorePolicy { drift: DriftPolicy::Keep, ..RestorePolicy::default() },
+        ..to("h:s/t1^")
+    };
     let kept = world.engine.restore(&keep).unwrap();
     assert_eq!((names(&kept.plan.hand_made), kept.operation), (vec!["a".into()], None));
     assert_eq!(world.read("a"), "hand");
-    let named = RestoreRequest { policy: RestorePolicy { overwrite: vec![path("a")], ..RestorePolicy::default() }, ..to("h:s/t1^") };
+    let named = RestoreRequest {
+        policy: RestorePolicy { overwrite: vec![path("a")], ..RestorePolicy::default() },
+        ..to("h:s/t1^")
+    };
     world.engine.restore(&named).unwrap();
     assert_eq!((world.read("a").as_str(), world.read("notes").as_str()), ("v1", "mine"));
     world.engine.undo(&undo()).unwrap();

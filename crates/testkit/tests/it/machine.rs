@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use checkpoint_core::{
-    CapturePolicy, DriftPolicy, EngineError, Outcome, Plan, Point, PointKind, Recovery, RelPath, RestorePolicy, RestoreRequest, Skipped,
-    Status, VerifyLevel,
+    CapturePolicy, DriftPolicy, EngineError, Outcome, Plan, Point, PointKind, Recovery, RelPath, RestorePolicy,
+    RestoreRequest, Skipped, Status, VerifyLevel,
 };
 use proptest::prelude::*;
 
@@ -23,7 +23,21 @@ use crate::world::{Kind, World, undo};
 /// Small enough that files grow past it.
 const CAP: u64 = 64;
 const NAMES: &[&[u8]] = &[
-    b"a", b"b", b"d", b"d/x", b"d/e", b"d/e/y", b"d/x/z", b"log.log", b"build", b"build/o", b"sp ace", b"-dash", b"new\nline", b"\xff", b"d/.gitignore",
+    b"a",
+    b"b",
+    b"d",
+    b"d/x",
+    b"d/e",
+    b"d/e/y",
+    b"d/x/z",
+    b"log.log",
+    b"build",
+    b"build/o",
+    b"sp ace",
+    b"-dash",
+    b"new\nline",
+    b"\xff",
+    b"d/.gitignore",
 ];
 const RULES: &[&str] = &["", "*.log\n", "build/\n", "*.log\nbuild/\n", "a\n"];
 const MODES: &[u32] = &[0o644, 0o600, 0o755, 0o700, 0o640, 0o444, 0o4755];
@@ -97,13 +111,16 @@ fn round() -> impl Strategy<Value = Vec<Action>> {
     let starts = prop_oneof![5 => Just(Action::TurnStart), 2 => Just(Action::Save)];
     let middle = prop_oneof![3 => Just(vec![]), 1 => Just(vec![Action::Mutation])];
     let parts = (some_edits(0..4), starts, some_edits(1..5), middle, some_edits(0..3), ends, some_edits(0..2));
-    (parts, proptest::collection::vec(operations(), 1..4)).prop_map(|((hand, start, work, middle, more, end, late), operations)| {
-        [hand, vec![start], work, middle, more, end, late, operations].concat()
-    })
+    (parts, proptest::collection::vec(operations(), 1..4)).prop_map(
+        |((hand, start, work, middle, more, end, late), operations)| {
+            [hand, vec![start], work, middle, more, end, late, operations].concat()
+        },
+    )
 }
 
 fn actions() -> impl Strategy<Value = Vec<Action>> {
-    (some_edits(3..8), proptest::collection::vec(round(), 1..5)).prop_map(|(first, rounds)| [first, rounds.concat()].concat())
+    (some_edits(3..8), proptest::collection::vec(round(), 1..5))
+        .prop_map(|(first, rounds)| [first, rounds.concat()].concat())
 }
 
 fn at(root: &Path, n: usize) -> PathBuf {
@@ -148,7 +165,15 @@ fn perform(root: &Path, edit: &Edit) {
         Edit::Fifo(n) => {
             let path = at(root, *n);
             if clear(&path) && path.parent().is_some_and(Path::is_dir) {
-                drop(std::process::Command::new("mkfifo").arg("-m").arg("640").arg("--").arg(&path).stderr(std::process::Stdio::null()).status());
+                drop(
+                    std::process::Command::new("mkfifo")
+                        .arg("-m")
+                        .arg("640")
+                        .arg("--")
+                        .arg(&path)
+                        .stderr(std::process::Stdio::null())
+                        .status(),
+                );
             }
         }
         Edit::Mode(n, mode) => {
@@ -212,7 +237,18 @@ impl Machine {
         let policy = CapturePolicy { untracked_max_bytes: CAP, ..CapturePolicy::default() };
         let world = World::new(kind, git, policy);
         let outside = scan(&world.base().join("outside"), true);
-        Self { world, points: Vec::new(), by_hand: Vec::new(), edits_made: 0, last: None, turn: 0, open: false, interrupted: false, outside, recorded: Scan::new() }
+        Self {
+            world,
+            points: Vec::new(),
+            by_hand: Vec::new(),
+            edits_made: 0,
+            last: None,
+            turn: 0,
+            open: false,
+            interrupted: false,
+            outside,
+            recorded: Scan::new(),
+        }
     }
 
     fn edit(&mut self, edit: &Edit) {
@@ -225,10 +261,18 @@ impl Machine {
     fn note_edits(&mut self, before: &Scan, after: &Scan) {
         if !self.open && !self.interrupted {
             // Modes of directories on both sides are nobody's change: a restore leaves them.
-            let counts = |path: &Vec<u8>| !matches!((before.get(path), after.get(path)), (Some(Entry::Dir(_)), Some(Entry::Dir(_))));
+            let counts = |path: &Vec<u8>| {
+                !matches!((before.get(path), after.get(path)), (Some(Entry::Dir(_)), Some(Entry::Dir(_))))
+            };
             for path in differing(before, after).into_iter().filter(counts) {
                 self.edits_made += 1;
-                self.by_hand.push(ByHand { number: self.edits_made - 1, path, saved: false, closed: false, overwritten: false });
+                self.by_hand.push(ByHand {
+                    number: self.edits_made - 1,
+                    path,
+                    saved: false,
+                    closed: false,
+                    overwritten: false,
+                });
             }
         }
     }
@@ -240,7 +284,11 @@ impl Machine {
             _ => ("h:s", self.turn),
         };
         let saved = if kind == PointKind::Manual { self.world.save() } else { self.world.event(session, turn, kind) };
-        assert_eq!(text(&differing(&before, &scan(&self.world.root(), true))), Vec::<String>::new(), "a capture changed something");
+        assert_eq!(
+            text(&differing(&before, &scan(&self.world.root(), true))),
+            Vec::<String>::new(),
+            "a capture changed something"
+        );
         let before_git_less = self.world.scan();
         let manual = kind == PointKind::Manual && !self.open && !self.interrupted;
         if saved.created {
@@ -248,14 +296,21 @@ impl Machine {
             self.interrupted = false;
             self.recorded.clone_from(&before_git_less);
         }
-        self.points.push(Shadow { point: saved.point, skipped: saved.skipped, scan: self.world.scan(), edits: self.edits_made });
+        self.points.push(Shadow {
+            point: saved.point,
+            skipped: saved.skipped,
+            scan: self.world.scan(),
+            edits: self.edits_made,
+        });
     }
 
     fn close_edits(&mut self, manual: bool, now: &Scan) {
         let recorded = &self.recorded;
         // What a rule leaves out and no point holds is invisible to a capture: it reads as absent.
         let seen = |scan: &Scan, path: &Vec<u8>| {
-            let left_out = |entry: &Entry| matches!(entry, Entry::File { bytes, .. } if bytes.len() as u64 >= CAP) || ignorable(path);
+            let left_out = |entry: &Entry| {
+                matches!(entry, Entry::File { bytes, .. } if bytes.len() as u64 >= CAP) || ignorable(path)
+            };
             scan.get(path).filter(|entry| !left_out(entry)).cloned()
         };
         self.by_hand.retain(|edit| edit.closed || seen(recorded, &edit.path) != seen(now, &edit.path));
@@ -296,7 +351,9 @@ impl Machine {
         }
         tally(&format!("to ask={ask} {}", label(&result)));
         match result {
-            Ok(done) if done.status == Status::Nothing => assert_eq!(text(&differing(&before, &self.world.scan())), Vec::<String>::new()),
+            Ok(done) if done.status == Status::Nothing => {
+                assert_eq!(text(&differing(&before, &self.world.scan())), Vec::<String>::new())
+            }
             Ok(done) => self.restored(at, &before, &done, exact, ask),
             Err(error) => self.refused(&before, &error),
         }
@@ -305,11 +362,19 @@ impl Machine {
     fn refused(&self, before: &Scan, error: &EngineError) {
         let fine = matches!(
             error,
-            EngineError::Stale { .. } | EngineError::Undecided { .. } | EngineError::Blocked { .. } | EngineError::Nothing { .. } | EngineError::Changed { .. }
+            EngineError::Stale { .. }
+                | EngineError::Undecided { .. }
+                | EngineError::Blocked { .. }
+                | EngineError::Nothing { .. }
+                | EngineError::Changed { .. }
         );
         assert!(fine, "{error:?}");
         if !matches!(error, EngineError::Changed { .. }) {
-            assert_eq!(text(&differing(before, &self.world.scan())), Vec::<String>::new(), "refused, yet something was written");
+            assert_eq!(
+                text(&differing(before, &self.world.scan())),
+                Vec::<String>::new(),
+                "refused, yet something was written"
+            );
         }
     }
 
@@ -318,14 +383,27 @@ impl Machine {
         let touched = differing(before, &after);
         let planned: BTreeSet<&[u8]> = done.plan.changes.iter().map(|c| c.path.as_bytes()).collect();
         for path in &touched {
-            assert!(planned.contains(path.as_slice()), "{:?} was touched and not planned", text(std::slice::from_ref(path)));
+            assert!(
+                planned.contains(path.as_slice()),
+                "{:?} was touched and not planned",
+                text(std::slice::from_ref(path))
+            );
         }
         let shadow = &self.points[at];
         Self::holds_target(shadow, before, &after, done, exact);
         if ask {
             let local = shadow.point.session.is_local();
-            for edit in self.by_hand.iter().filter(|e| e.number >= shadow.edits && !e.overwritten && !(local && e.saved)) {
-                assert!(!touched.contains(&edit.path), "{:?} was changed by hand and overwritten unasked: {:?} -> {:?}\n{:#?}", text(std::slice::from_ref(&edit.path)), before.get(&edit.path), after.get(&edit.path), done.plan);
+            for edit in
+                self.by_hand.iter().filter(|e| e.number >= shadow.edits && !e.overwritten && !(local && e.saved))
+            {
+                assert!(
+                    !touched.contains(&edit.path),
+                    "{:?} was changed by hand and overwritten unasked: {:?} -> {:?}\n{:#?}",
+                    text(std::slice::from_ref(&edit.path)),
+                    before.get(&edit.path),
+                    after.get(&edit.path),
+                    done.plan
+                );
             }
         }
         self.after_operation(before, &touched);
@@ -346,7 +424,12 @@ impl Machine {
     fn holds_target(shadow: &Shadow, before: &Scan, after: &Scan, done: &Outcome, exact: bool) {
         let skipped = |path: &[u8]| shadow.skipped.iter().any(|s| at_or_below(path, s.path.as_bytes()));
         let blocked = |path: &[u8]| {
-            let all = done.plan.blocked.iter().map(|b| b.path.as_bytes()).chain(done.plan.hand_made.iter().map(RelPath::as_bytes));
+            let all = done
+                .plan
+                .blocked
+                .iter()
+                .map(|b| b.path.as_bytes())
+                .chain(done.plan.hand_made.iter().map(RelPath::as_bytes));
             all.into_iter().any(|b| at_or_below(path, b))
         };
         for (path, then) in &shadow.scan {
@@ -358,14 +441,26 @@ impl Machine {
                 (Entry::Dir(_), Some(Entry::Dir(_))) => true,
                 (then, now) => Some(then) == now,
             };
-            assert!(same, "{:?} should hold {then:?} and holds {:?}", text(std::slice::from_ref(path)), after.get(path));
+            assert!(
+                same,
+                "{:?} should hold {then:?} and holds {:?}",
+                text(std::slice::from_ref(path)),
+                after.get(path)
+            );
         }
         for (path, now) in after.iter().filter(|(path, _)| !shadow.scan.contains_key(*path)) {
             assert_eq!(before.get(path), Some(now), "{:?} is new and was changed", text(std::slice::from_ref(path)));
-            let kept = done.plan.kept_new.iter().any(|k| at_or_below(path, k.as_bytes()) || at_or_below(k.as_bytes(), path));
-            let left_out = ignorable(path) || skipped(path) || matches!(now, Entry::File { bytes, .. } if bytes.len() as u64 >= CAP);
+            let kept =
+                done.plan.kept_new.iter().any(|k| at_or_below(path, k.as_bytes()) || at_or_below(k.as_bytes(), path));
+            let left_out = ignorable(path)
+                || skipped(path)
+                || matches!(now, Entry::File { bytes, .. } if bytes.len() as u64 >= CAP);
             let holds_something = matches!(now, Entry::Dir(_));
-            assert!(kept || left_out || holds_something || blocked(path) || !exact, "{:?} stayed without a word", text(std::slice::from_ref(path)));
+            assert!(
+                kept || left_out || holds_something || blocked(path) || !exact,
+                "{:?} stayed without a word",
+                text(std::slice::from_ref(path))
+            );
         }
     }
 
@@ -384,7 +479,11 @@ impl Machine {
                 if let Some((original, plan, edits)) = self.last.take() {
                     if ask {
                         for edit in self.by_hand.iter().filter(|e| e.number >= edits && !e.overwritten) {
-                            assert!(!touched.contains(&edit.path), "{:?} was changed by hand and undone", text(std::slice::from_ref(&edit.path)));
+                            assert!(
+                                !touched.contains(&edit.path),
+                                "{:?} was changed by hand and undone",
+                                text(std::slice::from_ref(&edit.path))
+                            );
                         }
                     }
                     for change in plan.changes.iter().filter(|c| !c.before.is_dir() && !c.after.is_dir()) {
@@ -497,7 +596,11 @@ impl Machine {
         }
         let leftovers: Vec<_> = self.world.scan().into_keys().filter(|p| p.windows(5).any(|w| w == b".rwd-")).collect();
         assert_eq!(text(&leftovers), Vec::<String>::new(), "temporaries");
-        assert_eq!(scan(&self.world.base().join("outside"), true), self.outside, "something outside the workspace changed");
+        assert_eq!(
+            scan(&self.world.base().join("outside"), true),
+            self.outside,
+            "something outside the workspace changed"
+        );
     }
 
     fn verify(&self) {
@@ -526,7 +629,12 @@ fn at_or_below(path: &[u8], dir: &[u8]) -> bool {
 
 /// Some rule of the alphabet may ignore it.
 fn ignorable(path: &[u8]) -> bool {
-    path.ends_with(b".log") || at_or_below(path, b"build") || at_or_below(path, b"dist") || path == b"a" || path.starts_with(b"a/") || path.ends_with(b"/a")
+    path.ends_with(b".log")
+        || at_or_below(path, b"build")
+        || at_or_below(path, b"dist")
+        || path == b"a"
+        || path.starts_with(b"a/")
+        || path.ends_with(b"/a")
 }
 
 proptest! {

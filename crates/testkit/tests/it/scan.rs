@@ -62,7 +62,8 @@ fn go(root: &Path, rel: &[u8], with_git: bool, result: &mut Scan) {
 
 /// Paths that differ between two scans.
 pub(crate) fn differing(a: &Scan, b: &Scan) -> Vec<Vec<u8>> {
-    let mut paths: Vec<Vec<u8>> = a.keys().chain(b.keys()).filter(|path| a.get(*path) != b.get(*path)).cloned().collect();
+    let mut paths: Vec<Vec<u8>> =
+        a.keys().chain(b.keys()).filter(|path| a.get(*path) != b.get(*path)).cloned().collect();
     paths.sort();
     paths.dedup();
     paths

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use checkpoint_core::{
-    CapturePolicy, DriftPolicy, EngineError, RestorePolicy, RestoreRequest, ReverseRequest, SkipReason, Status, VerifyLevel,
+    CapturePolicy, DriftPolicy, EngineError, RestorePolicy, RestoreRequest, ReverseRequest, SkipReason, Status,
+    VerifyLevel,
 };
 
 use crate::scan::{differing, scan, text};
@@ -272,7 +273,10 @@ fn selection_touches_nothing_else_and_knows_no_patterns() {
     }
     world.remove("d");
     world.turn_end("h:s", 1);
-    let only = |names: &[&str]| RestorePolicy { selection: names.iter().map(|n| path(n)).collect(), ..RestorePolicy::default() };
+    let only = |names: &[&str]| RestorePolicy {
+        selection: names.iter().map(|n| path(n)).collect(),
+        ..RestorePolicy::default()
+    };
     world.engine.restore(&RestoreRequest { policy: only(&["a[1].txt"]), ..to("h:s/t1^") }).unwrap();
     assert_eq!((world.read("a[1].txt"), world.read("a1.txt")), ("v1".into(), "v2".into()));
     world.engine.restore(&RestoreRequest { policy: only(&["d/x"]), ..to("h:s/t1^") }).unwrap();
@@ -296,7 +300,11 @@ fn what_a_point_holds_stays_covered() {
     world.write("later.log", "changed after the rule");
     world.write("other.log", "never captured");
     let second = world.save();
-    assert!(second.skipped.iter().all(|s| s.path != path("grows") && s.path != path("later.log")), "{:?}", second.skipped);
+    assert!(
+        second.skipped.iter().all(|s| s.path != path("grows") && s.path != path("later.log")),
+        "{:?}",
+        second.skipped
+    );
     assert!(second.skipped.iter().any(|s| s.path == path("other.log") && s.reason == SkipReason::IgnoredRoot));
     world.engine.restore(&exactly(first.point.id)).unwrap();
     assert_eq!((world.read("grows"), world.read("later.log")), ("small".into(), "captured before the rule".into()));

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use checkpoint_core::{
-    Approver, CapturePolicy, Clock, Decision, Engine, Held, IdSource, IndexStore, LockError, LockMode, Place, PointKind, Preview, RelPath,
-    Required, RestorePolicy, RestoreRequest, ReverseRequest, SaveRequest, Saved, SessionKey, SessionLog, SnapshotBackend, StoreLock, Timestamp, Turn,
-    WorkspaceId,
+    Approver, CapturePolicy, Clock, Decision, Engine, Held, IdSource, IndexStore, LockError, LockMode, Place,
+    PointKind, Preview, RelPath, Required, RestorePolicy, RestoreRequest, ReverseRequest, SaveRequest, Saved,
+    SessionKey, SessionLog, SnapshotBackend, StoreLock, Timestamp, Turn, WorkspaceId,
 };
 use workspace_fs::{Crash, RealWorkspace};
 
@@ -186,7 +186,8 @@ impl World {
             std::fs::create_dir_all(root.join(".git/objects")).unwrap();
             std::fs::create_dir_all(root.join(".git/refs/heads")).unwrap();
             std::fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
-            std::fs::write(root.join(".git/config"), "[core]\n\trepositoryformatversion = 0\n\tbare = false\n").unwrap();
+            std::fs::write(root.join(".git/config"), "[core]\n\trepositoryformatversion = 0\n\tbare = false\n")
+                .unwrap();
         }
         let memory = Arc::new(index_store::MemoryIndex::new());
         let (trap, approver, clock) = (Arc::default(), Arc::default(), Arc::default());
@@ -236,7 +237,11 @@ impl World {
     }
     pub(crate) fn remove(&self, path: &str) {
         let at = self.at(path);
-        if at.symlink_metadata().unwrap().is_dir() { std::fs::remove_dir_all(at).unwrap() } else { std::fs::remove_file(at).unwrap() }
+        if at.symlink_metadata().unwrap().is_dir() {
+            std::fs::remove_dir_all(at).unwrap()
+        } else {
+            std::fs::remove_file(at).unwrap()
+        }
     }
     pub(crate) fn chmod(&self, path: &str, mode: u32) {
         std::fs::set_permissions(self.at(path), std::fs::Permissions::from_mode(mode)).unwrap();
@@ -255,7 +260,8 @@ impl World {
         self.event(session, turn, PointKind::TurnEnd)
     }
     pub(crate) fn event(&self, session: &str, turn: u32, kind: PointKind) -> Saved {
-        let request = SaveRequest { turn: Some(Turn(turn)), ..SaveRequest::of(SessionKey::parse(session).unwrap(), kind) };
+        let request =
+            SaveRequest { turn: Some(Turn(turn)), ..SaveRequest::of(SessionKey::parse(session).unwrap(), kind) };
         self.engine.save(&request).unwrap()
     }
 }
@@ -302,21 +308,31 @@ fn compose(
     let epoch = Arc::new(snapshot_git::EpochFile::new(store.join("epoch")));
     let config = snapshot_git::UserConfig::none();
     let options = snapshot_git::Options { config, ..snapshot_git::Options::new(epoch) };
-    let snapshots = snapshot_git::GitSnapshots::open(&root, &store.join("git"), &store.join("stat.cache"), options).unwrap();
+    let snapshots =
+        snapshot_git::GitSnapshots::open(&root, &store.join("git"), &store.join("stat.cache"), options).unwrap();
     let index: Arc<dyn IndexStore> = match kind {
         Kind::Memory => Arc::clone(memory) as Arc<dyn IndexStore>,
         Kind::Json => {
             let (path, options) = (store.join("index.jsonl"), index_store::JsonOptions::default());
-            let opened = if path.exists() { index_store::JsonIndex::open(&path, options) } else { index_store::JsonIndex::create(&path, options) };
+            let opened = if path.exists() {
+                index_store::JsonIndex::open(&path, options)
+            } else {
+                index_store::JsonIndex::create(&path, options)
+            };
             Arc::new(opened.unwrap())
         }
         Kind::Sqlite => {
             let (path, options) = (store.join("index.sqlite"), index_store::SqliteOptions::default());
-            let opened = if path.exists() { index_store::SqliteIndex::open(&path, options) } else { index_store::SqliteIndex::create(&path, options) };
+            let opened = if path.exists() {
+                index_store::SqliteIndex::open(&path, options)
+            } else {
+                index_store::SqliteIndex::create(&path, options)
+            };
             Arc::new(opened.unwrap())
         }
     };
-    let options = workspace_fs::Options { crash: Arc::clone(trap) as Arc<dyn Crash>, ..workspace_fs::Options::default() };
+    let options =
+        workspace_fs::Options { crash: Arc::clone(trap) as Arc<dyn Crash>, ..workspace_fs::Options::default() };
     let files = RealWorkspace::with_options(&root, options).unwrap();
     Engine::builder(Required {
         place: Place { workspace: WorkspaceId::from_bytes([7; 16]), incarnation: 0 },

@@ -32,10 +32,7 @@ fn prepared(before: Thing, after: Thing) -> (Scratch, Change) {
 fn steps(support: Support, before: Thing, after: Thing) -> usize {
     let (scratch, change) = prepared(before, after);
     let script = Arc::new(Script::new());
-    scratch
-        .open_with(support, script.clone())
-        .apply(&change, &NAMES, 0, &scratch.blobs)
-        .unwrap();
+    scratch.open_with(support, script.clone()).apply(&change, &NAMES, 0, &scratch.blobs).unwrap();
     script.steps().len()
 }
 
@@ -43,18 +40,11 @@ fn steps(support: Support, before: Thing, after: Thing) -> usize {
 fn kill(scratch: &Scratch, support: Support, change: &Change, script: Script) {
     let workspace = scratch.open_with(support, Arc::new(script));
     // Not killed when an edit ended it before that step.
-    drop(until_killed(|| {
-        workspace.apply(change, &NAMES, 0, &scratch.blobs)
-    }));
+    drop(until_killed(|| workspace.apply(change, &NAMES, 0, &scratch.blobs)));
 }
 
 /// Settles, killed at every step of it in turn, until it gets through.
-fn settle_with_kills(
-    scratch: &Scratch,
-    support: Support,
-    change: &Change,
-    context: &dyn std::fmt::Debug,
-) {
+fn settle_with_kills(scratch: &Scratch, support: Support, change: &Change, context: &dyn std::fmt::Debug) {
     for step in 0.. {
         let script = Arc::new(Script::new().crash_at(Some(step)));
         let workspace = scratch.open_with(support, script);
@@ -77,26 +67,15 @@ fn killed_at_every_step_it_goes_forward_and_back() {
                     for kill_recovery in [true, false] {
                         let context = (support, before, after, step, forward, kill_recovery);
                         let (scratch, change) = prepared(before, after);
-                        kill(
-                            &scratch,
-                            support,
-                            &change,
-                            Script::new().crash_at(Some(step)),
-                        );
+                        kill(&scratch, support, &change, Script::new().crash_at(Some(step)));
                         let workspace = scratch.open_with(support, Arc::new(Script::new()));
                         if kill_recovery {
                             settle_with_kills(&scratch, support, &change, &context);
                         } else {
-                            let settled = workspace
-                                .settle(&change, &NAMES, 0, &scratch.blobs)
-                                .unwrap();
+                            let settled = workspace.settle(&change, &NAMES, 0, &scratch.blobs).unwrap();
                             assert_eq!(settled, checkpoint_core::Settled::default(), "{context:?}");
                         }
-                        let next = if forward {
-                            change.clone()
-                        } else {
-                            change.inverse()
-                        };
+                        let next = if forward { change.clone() } else { change.inverse() };
                         workspace
                             .apply(&next, &NAMES, 0, &scratch.blobs)
                             .unwrap_or_else(|e| panic!("{context:?}: {e:?}"));
@@ -117,22 +96,13 @@ fn a_recovery_that_goes_the_other_way_may_be_killed_too() {
             for step in 0..steps(support, before, after) {
                 let context = (support, before, after, step);
                 let (scratch, change) = prepared(before, after);
-                kill(
-                    &scratch,
-                    support,
-                    &change,
-                    Script::new().crash_at(Some(step)),
-                );
+                kill(&scratch, support, &change, Script::new().crash_at(Some(step)));
                 for again in 0.. {
                     let script = Arc::new(Script::new().crash_at(Some(again)));
                     let workspace = scratch.open_with(support, script);
                     let done = until_killed(|| {
-                        workspace
-                            .settle(&change, &NAMES, 0, &scratch.blobs)
-                            .unwrap();
-                        workspace
-                            .apply(&change.inverse(), &NAMES, 0, &scratch.blobs)
-                            .unwrap();
+                        workspace.settle(&change, &NAMES, 0, &scratch.blobs).unwrap();
+                        workspace.apply(&change.inverse(), &NAMES, 0, &scratch.blobs).unwrap();
                     });
                     if done.is_some() {
                         break;
@@ -160,13 +130,7 @@ enum Edit {
     Delete,
 }
 
-const EDITS: [Edit; 5] = [
-    Edit::Save,
-    Edit::InPlace,
-    Edit::Mkdir,
-    Edit::Relink,
-    Edit::Delete,
-];
+const EDITS: [Edit; 5] = [Edit::Save, Edit::InPlace, Edit::Mkdir, Edit::Relink, Edit::Delete];
 
 fn clear(at: &Path) {
     match fs::symlink_metadata(at) {
@@ -209,11 +173,7 @@ impl Edit {
 /// A few pairs that among them take every way through the code.
 fn telling_pairs() -> Vec<(Thing, Thing)> {
     let (file, other) = (Thing::File("one", 0o644), Thing::File("two, longer", 0o600));
-    let (mode, dir, link) = (
-        Thing::File("one", 0o755),
-        Thing::Dir(0o750),
-        Thing::Link("target"),
-    );
+    let (mode, dir, link) = (Thing::File("one", 0o755), Thing::Dir(0o750), Thing::Link("target"));
     vec![
         (file, other),
         (file, mode),
@@ -228,10 +188,7 @@ fn telling_pairs() -> Vec<(Thing, Thing)> {
         (link, file),
         (Thing::Fifo(0o640), link),
         (Thing::Nothing, link),
-        (
-            Thing::Linked("linked", 0o664),
-            Thing::Linked("linked", 0o600),
-        ),
+        (Thing::Linked("linked", 0o664), Thing::Linked("linked", 0o600)),
     ]
 }
 
@@ -244,12 +201,7 @@ fn an_edit_at_any_step_survives() {
                 for edit in EDITS {
                     let context = (support, before, after, step, edit);
                     let (scratch, change) = prepared(before, after);
-                    kill(
-                        &scratch,
-                        support,
-                        &change,
-                        Script::new().edit_at(step, edit.at(&scratch, "U1")),
-                    );
+                    kill(&scratch, support, &change, Script::new().edit_at(step, edit.at(&scratch, "U1")));
                     scratch.assert_tidy(&context);
                     if edit != Edit::Delete {
                         scratch.assert_kept("U1", &context);
@@ -273,16 +225,10 @@ fn an_edit_at_any_step_survives_a_kill_at_any_other() {
                         for forward in [true, false] {
                             let context = (support, before, after, edit, at, killed, forward);
                             let (scratch, change) = prepared(before, after);
-                            let script = Script::new()
-                                .edit_at(at, edit.at(&scratch, "U1"))
-                                .crash_at(Some(killed));
+                            let script = Script::new().edit_at(at, edit.at(&scratch, "U1")).crash_at(Some(killed));
                             kill(&scratch, support, &change, script);
                             settle_with_kills(&scratch, support, &change, &context);
-                            let next = if forward {
-                                change.clone()
-                            } else {
-                                change.inverse()
-                            };
+                            let next = if forward { change.clone() } else { change.inverse() };
                             let workspace = scratch.open_with(support, Arc::new(Script::new()));
                             // Done, or refused because of the edit: either way the bytes are there.
                             drop(workspace.apply(&next, &NAMES, 0, &scratch.blobs));
@@ -301,9 +247,7 @@ fn an_edit_at_any_step_survives_a_kill_at_any_other() {
 /// True when the path itself, or a directory there, holds `text`.
 fn holds(at: &Path, text: &str) -> bool {
     let read = |at: &Path| fs::read_to_string(at).is_ok_and(|held| held == text);
-    fs::read_link(at).is_ok_and(|held| held == Path::new(text))
-        || read(at)
-        || read(&at.join("child"))
+    fs::read_link(at).is_ok_and(|held| held == Path::new(text)) || read(at) || read(&at.join("child"))
 }
 
 /// Two edits: one while it is applied, then killed, then one at every step of settling (model F1, F2). Only what the
@@ -318,17 +262,11 @@ fn edits_while_applying_and_while_settling_survive() {
                     for settling in 0..4 {
                         let context = (support, before, after, first, second, at, settling);
                         let (scratch, change) = prepared(before, after);
-                        let script = Script::new()
-                            .edit_at(at, first.at(&scratch, "U1"))
-                            .crash_at(Some(at + 1));
+                        let script = Script::new().edit_at(at, first.at(&scratch, "U1")).crash_at(Some(at + 1));
                         kill(&scratch, support, &change, script);
-                        let (ran, overwrote) = (
-                            Arc::new(AtomicBool::new(false)),
-                            Arc::new(AtomicBool::new(false)),
-                        );
+                        let (ran, overwrote) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
                         let script = Script::new().edit_at(settling, {
-                            let (path, ran, overwrote) =
-                                (scratch.at("p"), ran.clone(), overwrote.clone());
+                            let (path, ran, overwrote) = (scratch.at("p"), ran.clone(), overwrote.clone());
                             move || {
                                 overwrote.store(holds(&path, "U1"), Relaxed);
                                 second.run(&path, "U2");
@@ -337,10 +275,7 @@ fn edits_while_applying_and_while_settling_survive() {
                         });
                         let workspace = scratch.open_with(support, Arc::new(script));
                         let settled = workspace.settle(&change, &NAMES, 0, &scratch.blobs);
-                        assert!(
-                            matches!(settled, Ok(_) | Err(FsError::Other { .. })),
-                            "{context:?}: {settled:?}"
-                        );
+                        assert!(matches!(settled, Ok(_) | Err(FsError::Other { .. })), "{context:?}: {settled:?}");
                         settle_with_kills(&scratch, support, &change, &context);
                         if first != Edit::Delete && !overwrote.load(Relaxed) {
                             scratch.assert_kept("U1", &context);

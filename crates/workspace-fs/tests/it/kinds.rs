@@ -25,17 +25,11 @@ pub(crate) const THINGS: [Thing; 8] = [
 ];
 
 /// Other modes of what `THINGS` holds, so that a change of the mode alone is among the pairs.
-const MODES: [Thing; 3] = [
-    Thing::Linked("linked", 0o600),
-    Thing::Fifo(0o600),
-    Thing::Dir(0o711),
-];
+const MODES: [Thing; 3] = [Thing::Linked("linked", 0o600), Thing::Fifo(0o600), Thing::Dir(0o711)];
 
 pub(crate) fn pairs() -> impl Iterator<Item = (Thing, Thing)> {
     let all = || THINGS.into_iter().chain(MODES);
-    all()
-        .flat_map(move |before| all().map(move |after| (before, after)))
-        .filter(|(before, after)| before != after)
+    all().flat_map(move |before| all().map(move |after| (before, after))).filter(|(before, after)| before != after)
 }
 
 #[test]
@@ -50,37 +44,20 @@ fn every_kind_becomes_every_other() {
             for again in [false, true] {
                 workspace.check(&change).unwrap();
                 workspace.apply(&change, &NAMES, 0, &scratch.blobs).unwrap();
-                assert_eq!(
-                    scratch.observe("p"),
-                    change.after,
-                    "{support:?} {before:?} {after:?} {again}"
-                );
+                assert_eq!(scratch.observe("p"), change.after, "{support:?} {before:?} {after:?} {again}");
             }
             workspace.sync(&[rel("p")]).unwrap();
-            workspace
-                .apply(&change.inverse(), &NAMES, 0, &scratch.blobs)
-                .unwrap();
-            assert_eq!(
-                scratch.observe("p"),
-                change.before,
-                "{support:?} {before:?} {after:?}"
-            );
+            workspace.apply(&change.inverse(), &NAMES, 0, &scratch.blobs).unwrap();
+            assert_eq!(scratch.observe("p"), change.before, "{support:?} {before:?} {after:?}");
             let mut expected = vec!["bystander"];
             expected.extend((before != Thing::Nothing).then_some("p"));
             if matches!(before, Thing::Linked(..)) {
                 expected.insert(1, "other-name");
                 // K-35: a hard link is replaced, never written through.
-                assert_eq!(
-                    fs::read_to_string(scratch.at("other-name")).unwrap(),
-                    "linked"
-                );
+                assert_eq!(fs::read_to_string(scratch.at("other-name")).unwrap(), "linked");
                 assert_eq!(
                     mode(&scratch.at("other-name")),
-                    if let Thing::Linked(_, m) = before {
-                        m.into()
-                    } else {
-                        0
-                    }
+                    if let Thing::Linked(_, m) = before { m.into() } else { 0 }
                 );
             }
             assert_eq!(scratch.tree().keys().collect::<Vec<_>>(), expected);
@@ -100,28 +77,15 @@ fn what_was_not_planned_for_is_left_alone() {
                     continue;
                 }
                 scratch.put("p", found);
-                let (tree, stat) = (
-                    scratch.tree(),
-                    fs::symlink_metadata(scratch.at("p"))
-                        .ok()
-                        .map(|m| (m.ino(), m.mode())),
-                );
+                let (tree, stat) =
+                    (scratch.tree(), fs::symlink_metadata(scratch.at("p")).ok().map(|m| (m.ino(), m.mode())));
                 let workspace = scratch.open_with(support, Arc::new(NoCrash));
                 match workspace.apply(&change, &NAMES, 0, &scratch.blobs) {
-                    Err(FsError::Changed {
-                        found,
-                        stored: None,
-                        ..
-                    }) => assert_eq!(found, there),
+                    Err(FsError::Changed { found, stored: None, .. }) => assert_eq!(found, there),
                     other => panic!("{before:?} {after:?} {found:?}: {other:?}"),
                 }
                 assert_eq!(scratch.tree(), tree);
-                assert_eq!(
-                    fs::symlink_metadata(scratch.at("p"))
-                        .ok()
-                        .map(|m| (m.ino(), m.mode())),
-                    stat
-                );
+                assert_eq!(fs::symlink_metadata(scratch.at("p")).ok().map(|m| (m.ino(), m.mode())), stat);
             }
         }
     }
@@ -130,20 +94,14 @@ fn what_was_not_planned_for_is_left_alone() {
 #[test]
 fn a_directory_with_content_is_never_removed_or_replaced() {
     for support in [Support::Auto, Support::Never] {
-        for after in THINGS
-            .into_iter()
-            .filter(|thing| !matches!(thing, Thing::Dir(_)))
-        {
+        for after in THINGS.into_iter().filter(|thing| !matches!(thing, Thing::Dir(_))) {
             let scratch = Scratch::quick();
             scratch.put("p", Thing::Dir(0o755));
             scratch.put("p/child", Thing::File("precious", 0o644));
             let change = scratch.change("p", Thing::Dir(0o755), after);
             let workspace = scratch.open_with(support, Arc::new(NoCrash));
             let refused = workspace.apply(&change, &NAMES, 0, &scratch.blobs);
-            assert!(
-                matches!(refused, Err(FsError::NotEmpty { .. })),
-                "{after:?}: {refused:?}"
-            );
+            assert!(matches!(refused, Err(FsError::NotEmpty { .. })), "{after:?}: {refused:?}");
             assert_eq!(scratch.tree().len(), 2);
         }
     }
@@ -156,29 +114,15 @@ fn a_missing_parent_is_no_obstacle_for_check_but_for_apply() {
     let workspace = scratch.open();
     let change = scratch.change("a/b/c", Thing::Nothing, Thing::File("x", 0o644));
     workspace.check(&change).unwrap();
-    assert!(matches!(
-        workspace.apply(&change, &NAMES, 0, &scratch.blobs),
-        Err(FsError::Io { .. })
-    ));
+    assert!(matches!(workspace.apply(&change, &NAMES, 0, &scratch.blobs), Err(FsError::Io { .. })));
     let gone = scratch.change("a/b/c", Thing::File("x", 0o644), Thing::Nothing);
     workspace.apply(&gone, &NAMES, 0, &scratch.blobs).unwrap();
     let lost = scratch.change("a/b/c", Thing::File("x", 0o644), Thing::File("y", 0o644));
     let refused = workspace.apply(&lost, &NAMES, 0, &scratch.blobs);
-    assert!(
-        matches!(
-            refused,
-            Err(FsError::Changed {
-                found: PathState::Absent,
-                ..
-            })
-        ),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err(FsError::Changed { found: PathState::Absent, .. })), "{refused:?}");
     assert!(scratch.tree().is_empty());
     // All of it removed again: the nearest directory that is left is synced.
-    workspace
-        .sync(&[rel("a/b/c"), rel("a/b"), rel("a")])
-        .unwrap();
+    workspace.sync(&[rel("a/b/c"), rel("a/b"), rel("a")]).unwrap();
 }
 
 #[test]
@@ -203,26 +147,13 @@ fn facts_and_states_follow_no_link() {
 fn names_of_any_bytes_and_paths_of_any_length() {
     let scratch = Scratch::new();
     let workspace = scratch.open();
-    for name in [
-        b"\xff\xfe \n\t\"".to_vec(),
-        vec![b'x'; 255],
-        "n\u{e4}me".into(),
-        b"-rf".to_vec(),
-        b"*".to_vec(),
-    ] {
+    for name in [b"\xff\xfe \n\t\"".to_vec(), vec![b'x'; 255], "n\u{e4}me".into(), b"-rf".to_vec(), b"*".to_vec()] {
         let mut change = scratch.change("p", Thing::Nothing, Thing::File("x", 0o644));
         change.path = rel(name);
         workspace.apply(&change, &NAMES, 0, &scratch.blobs).unwrap();
-        change = checkpoint_core::Change {
-            before: change.after,
-            after: scratch.state(Thing::Link("y")),
-            ..change
-        };
+        change = checkpoint_core::Change { before: change.after, after: scratch.state(Thing::Link("y")), ..change };
         workspace.apply(&change, &NAMES, 0, &scratch.blobs).unwrap();
-        assert_eq!(
-            workspace.observe(&change.path, &scratch.blobs).unwrap(),
-            change.after
-        );
+        assert_eq!(workspace.observe(&change.path, &scratch.blobs).unwrap(), change.after);
     }
     for target in [1_400, 5_000] {
         let mut path = Vec::new();
@@ -241,17 +172,10 @@ fn names_of_any_bytes_and_paths_of_any_length() {
         change.path = rel(&path);
         workspace.check(&change).unwrap();
         workspace.apply(&change, &NAMES, 0, &scratch.blobs).unwrap();
-        workspace
-            .settle(&change, &NAMES, 0, &scratch.blobs)
-            .unwrap();
+        workspace.settle(&change, &NAMES, 0, &scratch.blobs).unwrap();
         workspace.sync(std::slice::from_ref(&change.path)).unwrap();
-        assert_eq!(
-            workspace.observe(&change.path, &scratch.blobs).unwrap(),
-            change.after
-        );
-        workspace
-            .apply(&change.inverse(), &NAMES, 0, &scratch.blobs)
-            .unwrap();
+        assert_eq!(workspace.observe(&change.path, &scratch.blobs).unwrap(), change.after);
+        workspace.apply(&change.inverse(), &NAMES, 0, &scratch.blobs).unwrap();
     }
 }
 
@@ -259,19 +183,10 @@ fn names_of_any_bytes_and_paths_of_any_length() {
 fn large_content_is_streamed() {
     let scratch = Scratch::new();
     let bytes: Vec<u8> = (0..3_000_000u32).flat_map(u32::to_le_bytes).collect();
-    let blob = scratch
-        .blobs
-        .put_blob(bytes.len() as u64, &mut bytes.as_slice())
-        .unwrap();
+    let blob = scratch.blobs.put_blob(bytes.len() as u64, &mut bytes.as_slice()).unwrap();
     let mut change = scratch.change("p", Thing::Nothing, Thing::Nothing);
-    change.after = PathState::File {
-        blob,
-        mode: Mode(0o444),
-    };
-    scratch
-        .open()
-        .apply(&change, &NAMES, 0, &scratch.blobs)
-        .unwrap();
+    change.after = PathState::File { blob, mode: Mode(0o444) };
+    scratch.open().apply(&change, &NAMES, 0, &scratch.blobs).unwrap();
     assert_eq!(fs::read(scratch.at("p")).unwrap(), bytes);
     assert_eq!(mode(&scratch.at("p")), 0o444);
 }
@@ -289,10 +204,7 @@ fn damaged_or_missing_content_takes_the_place_of_nothing() {
         scratch.blobs.remove(&id);
         let refused = scratch.open().apply(&change, &NAMES, 0, &scratch.blobs);
         assert!(matches!(refused, Err(FsError::Blob { .. })), "{refused:?}");
-        assert_eq!(
-            scratch.tree().into_iter().collect::<Vec<_>>(),
-            [("p".into(), "sound".into())]
-        );
+        assert_eq!(scratch.tree().into_iter().collect::<Vec<_>>(), [("p".into(), "sound".into())]);
     }
 }
 
@@ -302,21 +214,12 @@ fn the_umask_does_not_matter() {
     for umask in ["0", "027", "0777"] {
         let scratch = Scratch::new();
         let status = Command::new("sh")
-            .args([
-                "-c",
-                &format!(
-                    "umask {umask}; exec \"$0\" --exact kinds::under_a_umask --ignored --quiet"
-                ),
-            ])
+            .args(["-c", &format!("umask {umask}; exec \"$0\" --exact kinds::under_a_umask --ignored --quiet")])
             .arg(std::env::current_exe().unwrap())
             .env("UNDER_UMASK", scratch.root())
             .output()
             .unwrap();
-        assert!(
-            status.status.success(),
-            "{umask}: {}",
-            String::from_utf8_lossy(&status.stdout)
-        );
+        assert!(status.status.success(), "{umask}: {}", String::from_utf8_lossy(&status.stdout));
         assert_eq!(scratch.tree().len(), 7, "the inner test has run");
     }
 }
@@ -333,26 +236,14 @@ fn under_a_umask() {
     let blob = blobs.put(b"x");
     let states = |mode| {
         [
-            PathState::File {
-                blob,
-                mode: Mode(mode),
-            },
+            PathState::File { blob, mode: Mode(mode) },
             PathState::Dir { mode: Mode(mode) },
             PathState::Fifo { mode: Mode(mode) },
         ]
     };
-    for (n, after) in states(0o666)
-        .into_iter()
-        .chain(states(0o4751))
-        .chain([PathState::Link { blob }])
-        .enumerate()
-    {
+    for (n, after) in states(0o666).into_iter().chain(states(0o4751)).chain([PathState::Link { blob }]).enumerate() {
         let path = rel(format!("p{n}"));
-        let change = checkpoint_core::Change {
-            path: path.clone(),
-            before: PathState::Absent,
-            after,
-        };
+        let change = checkpoint_core::Change { path: path.clone(), before: PathState::Absent, after };
         workspace.apply(&change, &NAMES, n, &blobs).unwrap();
         assert_eq!(workspace.observe(&path, &blobs).unwrap(), after);
     }
@@ -363,20 +254,10 @@ fn bits_inherited_from_a_set_gid_directory_do_not_stay() {
     let scratch = Scratch::new();
     scratch.put("g", Thing::Dir(0o755));
     set_mode(&scratch.at("g"), 0o2775);
-    for (n, after) in [
-        Thing::Dir(0o700),
-        Thing::File("x", 0o640),
-        Thing::Fifo(0o600),
-    ]
-    .into_iter()
-    .enumerate()
-    {
+    for (n, after) in [Thing::Dir(0o700), Thing::File("x", 0o640), Thing::Fifo(0o600)].into_iter().enumerate() {
         let path = format!("g/{n}");
         let change = scratch.change(&path, Thing::Nothing, after);
-        scratch
-            .open()
-            .apply(&change, &NAMES, n, &scratch.blobs)
-            .unwrap();
+        scratch.open().apply(&change, &NAMES, n, &scratch.blobs).unwrap();
         assert_eq!(scratch.observe(&path), change.after);
     }
 }

@@ -1,5 +1,9 @@
 //! Integration tests of `workspace-fs`.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests make the worlds they need and fail by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "tests make the worlds they need and fail by panicking"
+)]
 
 mod crash;
 mod guards;

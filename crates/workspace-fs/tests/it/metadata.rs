@@ -28,13 +28,7 @@ const NO_ID: u32 = u32::MAX;
 
 /// Owner, user 1234, group, mask, others.
 fn named_user() -> Vec<u8> {
-    acl(&[
-        (1, 6, NO_ID),
-        (2, 4, 1234),
-        (4, 4, NO_ID),
-        (16, 4, NO_ID),
-        (32, 0, NO_ID),
-    ])
+    acl(&[(1, 6, NO_ID), (2, 4, 1234), (4, 4, NO_ID), (16, 4, NO_ID), (32, 0, NO_ID)])
 }
 
 #[test]
@@ -42,56 +36,26 @@ fn attributes_and_acl_are_kept_when_a_file_is_replaced() {
     let scratch = Scratch::new();
     scratch.put("p", BEFORE);
     let wanted = [
-        Attribute {
-            name: b"system.posix_acl_access".to_vec(),
-            value: named_user(),
-        },
-        Attribute {
-            name: b"user.note".to_vec(),
-            value: b"kept".to_vec(),
-        },
+        Attribute { name: b"system.posix_acl_access".to_vec(), value: named_user() },
+        Attribute { name: b"user.note".to_vec(), value: b"kept".to_vec() },
     ];
     let file = File::open(scratch.at("p")).unwrap();
-    if wanted
-        .iter()
-        .any(|attribute| write_attribute(&file, attribute).is_err())
-    {
+    if wanted.iter().any(|attribute| write_attribute(&file, attribute).is_err()) {
         // This file system has no such thing.
         return;
     }
     let change = scratch.change("p", BEFORE, AFTER);
     scratch.open().check(&change).unwrap();
-    scratch
-        .open()
-        .apply(&change, &NAMES, 0, &scratch.blobs)
-        .unwrap();
+    scratch.open().apply(&change, &NAMES, 0, &scratch.blobs).unwrap();
     let found = read_attributes(File::open(scratch.at("p")).unwrap()).unwrap();
     assert!(found.contains(&wanted[1]));
-    let acl_now = found
-        .iter()
-        .find(|attribute| attribute.name == wanted[0].name)
-        .unwrap();
+    let acl_now = found.iter().find(|attribute| attribute.name == wanted[0].name).unwrap();
     // The mask is the group's part of the mode, which is the new one's.
-    assert_eq!(
-        acl_now.value,
-        acl(&[
-            (1, 6, NO_ID),
-            (2, 4, 1234),
-            (4, 4, NO_ID),
-            (16, 6, NO_ID),
-            (32, 4, NO_ID)
-        ])
-    );
+    assert_eq!(acl_now.value, acl(&[(1, 6, NO_ID), (2, 4, 1234), (4, 4, NO_ID), (16, 6, NO_ID), (32, 4, NO_ID)]));
     assert_eq!(mode(&scratch.at("p")), 0o664);
-    scratch
-        .open()
-        .apply(&change.inverse(), &NAMES, 0, &scratch.blobs)
-        .unwrap();
+    scratch.open().apply(&change.inverse(), &NAMES, 0, &scratch.blobs).unwrap();
     let found = read_attributes(File::open(scratch.at("p")).unwrap()).unwrap();
-    assert!(
-        wanted.iter().all(|attribute| found.contains(attribute)),
-        "{found:?}"
-    );
+    assert!(wanted.iter().all(|attribute| found.contains(attribute)), "{found:?}");
 }
 
 /// A directory's default ACL is for new files. One that had none when it was replaced gets none.
@@ -99,32 +63,18 @@ fn attributes_and_acl_are_kept_when_a_file_is_replaced() {
 fn a_default_acl_does_not_get_into_a_replaced_file() {
     let scratch = Scratch::new();
     scratch.put("p", BEFORE);
-    let default = Attribute {
-        name: b"system.posix_acl_default".to_vec(),
-        value: named_user(),
-    };
+    let default = Attribute { name: b"system.posix_acl_default".to_vec(), value: named_user() };
     if write_attribute(File::open(scratch.root()).unwrap(), &default).is_err() {
         return;
     }
     let change = scratch.change("p", BEFORE, AFTER);
-    scratch
-        .open()
-        .apply(&change, &NAMES, 0, &scratch.blobs)
-        .unwrap();
+    scratch.open().apply(&change, &NAMES, 0, &scratch.blobs).unwrap();
     let found = read_attributes(File::open(scratch.at("p")).unwrap()).unwrap();
-    assert!(
-        found
-            .iter()
-            .all(|attribute| !attribute.name.starts_with(b"system.")),
-        "{found:?}"
-    );
+    assert!(found.iter().all(|attribute| !attribute.name.starts_with(b"system.")), "{found:?}");
     assert_eq!(scratch.observe("p"), change.after);
     // A file made anew gets it as any new file would, under exactly the recorded mode.
     let new = scratch.change("new", Thing::Nothing, AFTER);
-    scratch
-        .open()
-        .apply(&new, &NAMES, 0, &scratch.blobs)
-        .unwrap();
+    scratch.open().apply(&new, &NAMES, 0, &scratch.blobs).unwrap();
     assert_eq!(scratch.observe("new"), new.after);
 }
 
@@ -145,16 +95,9 @@ fn owner_and_group_are_kept_whatever_replaces_what() {
         scratch.put("p", before);
         std::os::unix::fs::lchown(scratch.at("p"), Some(1234), Some(4321)).unwrap();
         let change = scratch.change("p", before, after);
-        scratch
-            .open()
-            .apply(&change, &NAMES, 0, &scratch.blobs)
-            .unwrap();
+        scratch.open().apply(&change, &NAMES, 0, &scratch.blobs).unwrap();
         let found = fs::symlink_metadata(scratch.at("p")).unwrap();
-        assert_eq!(
-            (found.uid(), found.gid()),
-            (1234, 4321),
-            "{before:?} {after:?}"
-        );
+        assert_eq!((found.uid(), found.gid()), (1234, 4321), "{before:?} {after:?}");
         assert_eq!(scratch.observe("p"), change.after);
     }
 }
@@ -168,10 +111,7 @@ fn a_mode_alone_is_changed_in_place_when_the_file_has_one_name() {
     let (p, q) = (inode("p"), inode("q"));
     for (path, text) in [("p", "x"), ("q", "y")] {
         let change = scratch.change(path, Thing::File(text, 0o644), Thing::File(text, 0o700));
-        scratch
-            .open()
-            .apply(&change, &NAMES, 0, &scratch.blobs)
-            .unwrap();
+        scratch.open().apply(&change, &NAMES, 0, &scratch.blobs).unwrap();
         assert_eq!(mode(&scratch.at(path)), 0o700);
     }
     assert_eq!(inode("p"), p);
@@ -189,9 +129,6 @@ fn set_id_bits_survive_a_change_of_owner() {
     scratch.put("p", BEFORE);
     chown(scratch.at("p"), Some(1234), Some(4321)).unwrap();
     let change = scratch.change("p", BEFORE, Thing::File("after", 0o6755));
-    scratch
-        .open()
-        .apply(&change, &NAMES, 0, &scratch.blobs)
-        .unwrap();
+    scratch.open().apply(&change, &NAMES, 0, &scratch.blobs).unwrap();
     assert_eq!(mode(&scratch.at("p")), 0o6755);
 }

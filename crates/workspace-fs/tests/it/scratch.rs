@@ -48,21 +48,13 @@ pub(crate) fn mode(path: &Path) -> u32 {
 
 impl Scratch {
     pub(crate) fn new() -> Self {
-        Self {
-            dir: tempfile::tempdir().unwrap(),
-            blobs: MemoryBlobs::default(),
-        }
+        Self { dir: tempfile::tempdir().unwrap(), blobs: MemoryBlobs::default() }
     }
 
     /// Where syncing costs nothing, if there is such a place: for tests of many thousand runs.
     pub(crate) fn quick() -> Self {
-        let dir = tempfile::tempdir_in("/dev/shm")
-            .or_else(|_| tempfile::tempdir())
-            .unwrap();
-        Self {
-            dir,
-            blobs: MemoryBlobs::default(),
-        }
+        let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        Self { dir, blobs: MemoryBlobs::default() }
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -78,12 +70,7 @@ impl Scratch {
     }
 
     pub(crate) fn open_with(&self, support: Support, crash: Arc<dyn Crash>) -> RealWorkspace {
-        let options = Options {
-            exchange: support,
-            no_replace: support,
-            crash,
-            ..Options::default()
-        };
+        let options = Options { exchange: support, no_replace: support, crash, ..Options::default() };
         RealWorkspace::with_options(self.root(), options).unwrap()
     }
 
@@ -91,24 +78,17 @@ impl Scratch {
     pub(crate) fn state(&self, thing: Thing) -> PathState {
         match thing {
             Thing::Nothing => PathState::Absent,
-            Thing::File(text, mode) | Thing::Linked(text, mode) => PathState::File {
-                blob: self.blobs.put(text.as_bytes()),
-                mode: Mode(mode),
-            },
-            Thing::Link(text) => PathState::Link {
-                blob: self.blobs.put(text.as_bytes()),
-            },
+            Thing::File(text, mode) | Thing::Linked(text, mode) => {
+                PathState::File { blob: self.blobs.put(text.as_bytes()), mode: Mode(mode) }
+            }
+            Thing::Link(text) => PathState::Link { blob: self.blobs.put(text.as_bytes()) },
             Thing::Fifo(mode) => PathState::Fifo { mode: Mode(mode) },
             Thing::Dir(mode) => PathState::Dir { mode: Mode(mode) },
         }
     }
 
     pub(crate) fn change(&self, path: &str, before: Thing, after: Thing) -> Change {
-        Change {
-            path: rel(path),
-            before: self.state(before),
-            after: self.state(after),
-        }
+        Change { path: rel(path), before: self.state(before), after: self.state(after) }
     }
 
     /// Makes a thing on disk, the plain way.
@@ -150,10 +130,7 @@ impl Scratch {
     /// Fails when an operation left a temporary.
     pub(crate) fn assert_tidy(&self, context: &dyn fmt::Debug) {
         let tree = self.tree();
-        assert!(
-            !tree.keys().any(|path| path.contains(".rwd-")),
-            "{context:?}: {tree:?}"
-        );
+        assert!(!tree.keys().any(|path| path.contains(".rwd-")), "{context:?}: {tree:?}");
     }
 
     /// Fails unless these bytes are somewhere: in the tree or in the store.
@@ -173,10 +150,7 @@ fn visit(dir: &Path, prefix: &str, found: &mut BTreeMap<String, String>) {
             visit(&entry.path(), &format!("{name}/"), found);
             "(directory)".to_owned()
         } else if kind.is_symlink() {
-            fs::read_link(entry.path())
-                .unwrap()
-                .to_string_lossy()
-                .into_owned()
+            fs::read_link(entry.path()).unwrap().to_string_lossy().into_owned()
         } else if kind.is_fifo() {
             "(FIFO)".to_owned()
         } else {

@@ -16,15 +16,9 @@ fn step(what: &str) -> usize {
     scratch.put("p", BEFORE);
     let script = Arc::new(Script::new());
     let change = scratch.change("p", BEFORE, AFTER);
-    scratch
-        .open_with(Support::Auto, script.clone())
-        .apply(&change, &NAMES, 0, &scratch.blobs)
-        .unwrap();
+    scratch.open_with(Support::Auto, script.clone()).apply(&change, &NAMES, 0, &scratch.blobs).unwrap();
     let steps = script.steps();
-    steps
-        .iter()
-        .position(|s| *s == what)
-        .unwrap_or_else(|| panic!("{what} is none of {steps:?}"))
+    steps.iter().position(|s| *s == what).unwrap_or_else(|| panic!("{what} is none of {steps:?}"))
 }
 
 /// Saves as editors do: a new file, renamed over the old one.
@@ -44,33 +38,16 @@ fn f1_an_edit_before_the_exchange_back_is_not_lost() {
     scratch.put("p", BEFORE);
     let change = scratch.change("p", BEFORE, AFTER);
     let exchange = step("exchange");
-    let script = Script::new()
-        .edit_at(exchange, save(&scratch, "U1"))
-        .edit_at(exchange + 1, save(&scratch, "U2"));
+    let script = Script::new().edit_at(exchange, save(&scratch, "U1")).edit_at(exchange + 1, save(&scratch, "U2"));
     let script = Arc::new(script);
     let workspace = scratch.open_with(Support::Auto, script.clone());
-    let refused = workspace
-        .apply(&change, &NAMES, 0, &scratch.blobs)
-        .unwrap_err();
-    assert_eq!(
-        script.steps()[exchange + 1],
-        "exchange",
-        "the second edit came before the exchange back"
-    );
-    let FsError::Changed {
-        stored: Some(stored),
-        found,
-        ..
-    } = refused
-    else {
-        panic!("{refused:?}")
-    };
+    let refused = workspace.apply(&change, &NAMES, 0, &scratch.blobs).unwrap_err();
+    assert_eq!(script.steps()[exchange + 1], "exchange", "the second edit came before the exchange back");
+    let FsError::Changed { stored: Some(stored), found, .. } = refused else { panic!("{refused:?}") };
     let named = String::from_utf8(scratch.blobs.get(&stored).unwrap()).unwrap();
     let there = fs::read_to_string(scratch.at("p")).unwrap();
     assert_eq!(
-        [named, there]
-            .into_iter()
-            .collect::<std::collections::BTreeSet<_>>(),
+        [named, there].into_iter().collect::<std::collections::BTreeSet<_>>(),
         ["U1".into(), "U2".into()].into()
     );
     assert_eq!(found, scratch.observe("p"));
@@ -84,20 +61,10 @@ fn f1_a_removal_whose_name_is_taken_again_stores_what_it_took() {
     scratch.put("p", BEFORE);
     let change = scratch.change("p", BEFORE, Thing::Nothing);
     // Steps: take out, put back.
-    let script = Script::new()
-        .edit_at(0, save(&scratch, "U1"))
-        .edit_at(1, save(&scratch, "U2"));
+    let script = Script::new().edit_at(0, save(&scratch, "U1")).edit_at(1, save(&scratch, "U2"));
     let workspace = scratch.open_with(Support::Auto, Arc::new(script));
-    let refused = workspace
-        .apply(&change, &NAMES, 0, &scratch.blobs)
-        .unwrap_err();
-    let FsError::Changed {
-        stored: Some(stored),
-        ..
-    } = refused
-    else {
-        panic!("{refused:?}")
-    };
+    let refused = workspace.apply(&change, &NAMES, 0, &scratch.blobs).unwrap_err();
+    let FsError::Changed { stored: Some(stored), .. } = refused else { panic!("{refused:?}") };
     assert_eq!(scratch.blobs.get(&stored).unwrap(), b"U1");
     assert_eq!(fs::read_to_string(scratch.at("p")).unwrap(), "U2");
     scratch.assert_tidy(&"F1");
@@ -116,17 +83,10 @@ fn f2_a_half_written_temporary_never_gets_the_users_name() {
     let script = Script::new().crash_at(Some(3));
     let workspace = scratch.open_with(Support::Auto, Arc::new(script));
     assert!(until_killed(|| workspace.apply(&change, &NAMES, 0, &scratch.blobs)).is_none());
-    let torn = scratch
-        .tree()
-        .into_iter()
-        .find(|(name, _)| name.contains(".rwd-"))
-        .unwrap();
+    let torn = scratch.tree().into_iter().find(|(name, _)| name.contains(".rwd-")).unwrap();
     assert!(torn.0.as_bytes() == NAMES.draft(0) && !torn.1.is_empty() && torn.1.len() < long.len());
     fs::remove_file(scratch.at("p")).unwrap();
-    let settled = scratch
-        .open()
-        .settle(&change, &NAMES, 0, &scratch.blobs)
-        .unwrap();
+    let settled = scratch.open().settle(&change, &NAMES, 0, &scratch.blobs).unwrap();
     assert_eq!(settled, Settled::default());
     assert!(scratch.tree().is_empty());
 }
@@ -140,36 +100,19 @@ fn f2_an_edit_between_crash_and_recovery_is_not_swept() {
         scratch.put("p", BEFORE);
         let change = scratch.change("p", BEFORE, AFTER);
         let exchange = step("exchange");
-        let script = Script::new()
-            .edit_at(exchange, save(&scratch, "U1"))
-            .crash_at(Some(exchange + 1));
+        let script = Script::new().edit_at(exchange, save(&scratch, "U1")).crash_at(Some(exchange + 1));
         let workspace = scratch.open_with(Support::Auto, Arc::new(script));
         assert!(until_killed(|| workspace.apply(&change, &NAMES, 0, &scratch.blobs)).is_none());
         assert_eq!(scratch.observe("p"), change.after);
         if edit_again {
             save(&scratch, "U2")();
         }
-        let settled = scratch
-            .open()
-            .settle(&change, &NAMES, 0, &scratch.blobs)
-            .unwrap();
-        assert_eq!(
-            (settled.put_back, settled.stored.is_some()),
-            (!stored, stored)
-        );
-        assert_eq!(
-            fs::read_to_string(scratch.at("p")).unwrap(),
-            if edit_again { "U2" } else { "U1" }
-        );
+        let settled = scratch.open().settle(&change, &NAMES, 0, &scratch.blobs).unwrap();
+        assert_eq!((settled.put_back, settled.stored.is_some()), (!stored, stored));
+        assert_eq!(fs::read_to_string(scratch.at("p")).unwrap(), if edit_again { "U2" } else { "U1" });
         scratch.assert_kept("U1", &"F2");
         scratch.assert_tidy(&"F2");
-        assert_eq!(
-            scratch
-                .open()
-                .settle(&change, &NAMES, 0, &scratch.blobs)
-                .unwrap(),
-            Settled::default()
-        );
+        assert_eq!(scratch.open().settle(&change, &NAMES, 0, &scratch.blobs).unwrap(), Settled::default());
     }
 }
 
@@ -179,23 +122,12 @@ fn f2_what_was_taken_out_goes_back_where_nothing_is() {
     let scratch = Scratch::quick();
     scratch.put("p", BEFORE);
     let change = scratch.change("p", BEFORE, Thing::Nothing);
-    let script = Script::new()
-        .edit_at(0, save(&scratch, "U1"))
-        .crash_at(Some(1));
+    let script = Script::new().edit_at(0, save(&scratch, "U1")).crash_at(Some(1));
     let workspace = scratch.open_with(Support::Auto, Arc::new(script));
     assert!(until_killed(|| workspace.apply(&change, &NAMES, 0, &scratch.blobs)).is_none());
     assert_eq!(scratch.observe("p"), PathState::Absent);
-    let settled = scratch
-        .open()
-        .settle(&change, &NAMES, 0, &scratch.blobs)
-        .unwrap();
-    assert_eq!(
-        settled,
-        Settled {
-            put_back: true,
-            stored: None
-        }
-    );
+    let settled = scratch.open().settle(&change, &NAMES, 0, &scratch.blobs).unwrap();
+    assert_eq!(settled, Settled { put_back: true, stored: None });
     assert_eq!(fs::read_to_string(scratch.at("p")).unwrap(), "U1");
     scratch.assert_tidy(&"F2");
 }
