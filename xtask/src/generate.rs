@@ -1,4 +1,5 @@
-//! Man pages and shell completions, generated from the command line's own definition and kept in the repository.
+//! Man pages, shell completions and JSON schemas, generated from the command line's own definitions and kept in the
+//! repository.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,15 +19,20 @@ pub(crate) struct Args {
 }
 
 /// Directories that hold generated files and nothing else.
-const DIRS: &[&str] = &["docs/man", "completions"];
+const DIRS: &[&str] = &["docs/man", "completions", "docs/schemas"];
 
 /// The command line of rwd, as its parser has it.
-pub(crate) const COMMAND: Option<fn() -> clap::Command> = Some(rwd::cli_command);
+pub(crate) const COMMAND: fn() -> clap::Command = rwd::cli_command;
 
 /// Generates everything, or checks that it is as generated.
 pub(crate) fn run(args: &Args) -> Result {
-    let command = COMMAND.ok_or("the command line of rwd is not there to generate from")?();
-    let wanted = generate(command)?;
+    let mut wanted = generate(COMMAND())?;
+    for (name, schema) in rwd::schemas() {
+        let path = Path::new("docs/schemas").join(format!("{}.json", name.replace('/', "-")));
+        let mut text = serde_json::to_vec_pretty(&schema)?;
+        text.push(b'\n');
+        wanted.insert(path, text);
+    }
     let root = repo::root();
     let present = present(&root)?;
     let mut stale = Vec::new();

@@ -94,9 +94,7 @@ fn check() -> Result<Vec<Breach>> {
     breaches.extend(documents::links(&tree));
     breaches.extend(documents::cases(&tree));
     breaches.extend(documents::changelog(&tree));
-    if let Some(command) = generate::COMMAND {
-        breaches.extend(documents::verbs(&tree, &command()));
-    }
+    breaches.extend(documents::verbs(&tree, &generate::COMMAND()));
     Ok(breaches)
 }
 
