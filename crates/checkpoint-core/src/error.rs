@@ -282,6 +282,7 @@ impl EngineError {
     }
 
     /// What kind of ending it is.
+    #[expect(clippy::match_same_arms, reason = "grouped by the layer that fails")]
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Address(_) | Self::Path(_) | Self::BadName { .. } => ErrorKind::Usage,

@@ -43,6 +43,9 @@ impl MemoryLog {
     }
 
     /// Appends an event and says where.
+    ///
+    /// # Panics
+    /// When the session was not started.
     pub fn push(&self, session: &SessionKey, beat: Beat) -> Seq {
         let mut logs = self.logs();
         let beats = &mut logs.get_mut(session).expect("a session that was started").beats;

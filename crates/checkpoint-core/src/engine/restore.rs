@@ -353,7 +353,7 @@ fn head_notes(target: Option<&Point>, captured: &Captured) -> Vec<String> {
     }
     match (&then.in_progress, &now.in_progress) {
         (before, Some(now)) if before.as_ref() != Some(now) => {
-            notes.push(format!("a {now} is in progress; only files go back"))
+            notes.push(format!("a {now} is in progress; only files go back"));
         }
         (Some(before), None) => notes.push(format!("a {before} was in progress at that point and has ended since")),
         (Some(_), Some(now)) => notes.push(format!("a {now} is in progress")),
