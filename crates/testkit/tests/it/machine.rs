@@ -352,7 +352,7 @@ impl Machine {
         tally(&format!("to ask={ask} {}", label(&result)));
         match result {
             Ok(done) if done.status == Status::Nothing => {
-                assert_eq!(text(&differing(&before, &self.world.scan())), Vec::<String>::new())
+                assert_eq!(text(&differing(&before, &self.world.scan())), Vec::<String>::new());
             }
             Ok(done) => self.restored(at, &before, &done, exact, ask),
             Err(error) => self.refused(&before, &error),

@@ -238,9 +238,9 @@ impl World {
     pub(crate) fn remove(&self, path: &str) {
         let at = self.at(path);
         if at.symlink_metadata().unwrap().is_dir() {
-            std::fs::remove_dir_all(at).unwrap()
+            std::fs::remove_dir_all(at).unwrap();
         } else {
-            std::fs::remove_file(at).unwrap()
+            std::fs::remove_file(at).unwrap();
         }
     }
     pub(crate) fn chmod(&self, path: &str, mode: u32) {
