@@ -98,6 +98,9 @@ impl SqliteIndex {
         let rows = SqlRows { connection: &transaction, format: format_of(&transaction)? };
         let seen = high.check(NAME, &rows, claimed)?;
         drop(transaction);
+        if options.journal == Journal::Delete {
+            keep_log(&connection, false).map_err(sql_error)?;
+        }
         set_journal(&connection, options.journal)?;
         let log = number_of(&beside(path, "-wal"))?;
         let state = Mutex::new(State { connection, seen, poisoned: false });
@@ -247,11 +250,14 @@ fn prepare(connection: &Connection, options: SqliteOptions) -> rusqlite::Result<
     connection.pragma_update(None, "trusted_schema", false)?;
     if options.journal == Journal::Wal {
         connection.pragma_update(None, "wal_autocheckpoint", 0)?;
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        let mut on = 1;
-        connection.file_control(Some("main"), FileControl::PersistWal(&mut on))?;
     }
-    Ok(())
+    keep_log(connection, true)
+}
+
+/// Whether the log is left alone when the connection closes, or else moved into the database and removed.
+fn keep_log(connection: &Connection, keep: bool) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep)?;
+    connection.file_control(Some("main"), FileControl::PersistWal(&mut i32::from(keep)))
 }
 
 /// Sees to it that the database has the kind of journal that is asked for; usually it has.
