@@ -28,7 +28,7 @@ const SIZE: usize = 55;
 const SUMMED: usize = SIZE - 9;
 
 /// How long a committed batch waits to be marked. Nobody who runs holds the lock for longer than a write takes.
-const WAIT: Duration = Duration::from_millis(100);
+const WAIT: Duration = Duration::from_secs(1);
 
 /// A state that an index was in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
