@@ -30,6 +30,8 @@ pub struct PlanInput<'a> {
     pub files_now: u64,
     /// What is known of the paths in `changes`.
     pub attribution: &'a BTreeMap<RelPath, Attribution>,
+    /// Directories that the target did not have, those outside a selection included.
+    pub new_dirs: &'a BTreeSet<RelPath>,
     /// Proof of absence; `None` for an undo or redo, which is exact by its own record.
     pub evidence: Option<&'a Evidence>,
     /// How.
@@ -82,8 +84,7 @@ struct Planner<'a> {
     /// The change at hand is a directory that comes or goes and has others below it: it is decided by what becomes of
     /// those, not by who made it.
     frame: bool,
-    /// Directories that the target did not have.
-    new_dirs: BTreeSet<&'a RelPath>,
+    new_dirs: &'a BTreeSet<RelPath>,
     /// A file or link that becomes a directory: what lies below it is reached through a link only until then.
     becoming_dir: Option<RelPath>,
     fate: Vec<Fate>,
@@ -95,12 +96,7 @@ impl<'a> Planner<'a> {
         Self {
             now: Coverage::new(input.skipped_now),
             then: Coverage::new(input.skipped_then),
-            new_dirs: input
-                .changes
-                .iter()
-                .filter(|c| c.before.is_dir() && c.after.is_absent())
-                .map(|c| &c.path)
-                .collect(),
+            new_dirs: input.new_dirs,
             frame: false,
             becoming_dir: None,
             fate: Vec::with_capacity(input.changes.len()),
@@ -424,6 +420,11 @@ pub fn select(changes: Vec<Change>, selection: &[RelPath]) -> Vec<Change> {
         change.after.is_dir() && !change.before.is_dir() && selection.iter().any(|named| named.is_below(&change.path))
     };
     changes.into_iter().filter(|change| wanted(&change.path) || leads(change)).collect()
+}
+
+/// Directories that go: the target did not have them.
+pub fn new_directories(changes: &[Change]) -> BTreeSet<RelPath> {
+    changes.iter().filter(|c| c.before.is_dir() && c.after.is_absent()).map(|c| c.path.clone()).collect()
 }
 
 #[cfg(test)]

@@ -59,6 +59,7 @@ impl Set {
         plan(&PlanInput {
             changes: self.changes.clone(),
             skipped_now: &self.now,
+            new_dirs: &new_directories(&self.changes),
             skipped_then: &self.then,
             files_now: 10,
             attribution: &self.attribution,
@@ -231,6 +232,7 @@ fn what_lies_below_a_link_that_becomes_a_directory_is_no_obstacle() {
     let plan = plan(&PlanInput {
         changes: set.changes.clone(),
         skipped_now: &[],
+        new_dirs: &BTreeSet::new(),
         skipped_then: &[],
         files_now: 1,
         attribution: &set.attribution,
@@ -257,4 +259,23 @@ fn a_directory_that_leads_somewhere_is_decided_by_what_it_leads_to() {
     one.policy.overwrite.push(path("d/y"));
     one.policy.drift = DriftPolicy::Keep;
     assert_eq!(order(&one.plan()), ["d", "d/y"]);
+}
+
+/// A selection does not turn a new directory into a witness for what it holds.
+#[test]
+fn a_selection_changes_no_evidence() {
+    let all = Set::new(&[("d", DIR, NOTHING), ("d/f", file(1), NOTHING)]).exact().live(None);
+    let plan = plan(&PlanInput {
+        changes: select(all.changes.clone(), &[path("d/f")]),
+        skipped_now: &[],
+        skipped_then: &[],
+        new_dirs: &new_directories(&all.changes),
+        files_now: 1,
+        attribution: &all.attribution,
+        evidence: all.evidence.as_ref(),
+        policy: &all.policy,
+        check: &|_| Ok(()),
+    });
+    assert!(plan.is_empty());
+    assert_eq!(names(&plan.kept_new), ["d/f"]);
 }

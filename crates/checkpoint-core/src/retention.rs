@@ -60,8 +60,12 @@ pub fn prune(stock: &Stock<'_>, quota: &Quota) -> Pruning {
         }
     }
     let mut newest: BTreeMap<&SessionKey, PointId> = BTreeMap::new();
-    for point in stock.points.iter().filter(|p| p.snapshot.is_some() && p.kind != PointKind::Guard) {
-        newest.insert(&point.session, point.id);
+    // A point that can be restored, where there is one.
+    let whole = |p: &&Point| p.snapshot.is_some() && p.kind != PointKind::Guard;
+    for damaged in [true, false] {
+        for point in stock.points.iter().filter(whole).filter(|p| p.damaged.is_some() == damaged) {
+            newest.insert(&point.session, point.id);
+        }
     }
     let stays = |p: &Point| {
         stock.pinned.contains(&p.id) || newest.values().any(|id| *id == p.id) || kept_guards.contains(&p.id)

@@ -6,7 +6,8 @@ use std::ops::ControlFlow;
 use crate::history::Interval;
 use crate::{
     Batch, CaptureRequest, Captured, Change, EngineError, IndexError, IndexOp, Intent, Member, OpKind, OpState,
-    Operation, PathState, Point, PointQuery, RelPath, Session, Snapshot, SnapshotError, Temporaries, Touch, Written,
+    Operation, PathState, Point, PointQuery, RelPath, Session, Snapshot, SnapshotError, Temporaries, Touch,
+    VerifyLevel, Written,
 };
 
 use super::Engine;
@@ -88,6 +89,11 @@ impl Engine {
     /// asked looks again, with the record before that.
     fn set_aside(&self, record: &Point, error: SnapshotError) -> EngineError {
         let (SnapshotError::Missing { .. } | SnapshotError::Damaged { .. }) = error else { return error.into() };
+        // The other side of the comparison may be the one that cannot be read.
+        let Err(error) = record.snapshot.map_or(Ok(()), |s| self.parts.snapshots.verify(&s, VerifyLevel::Reachable))
+        else {
+            return error.into();
+        };
         let damaged = Point { damaged: Some(error.to_string()), ..record.clone() };
         let ops = vec![IndexOp::UpdatePoint { point: Box::new(damaged) }];
         match self.parts.index.apply(&Batch { follows: None, ops }) {
@@ -148,6 +154,7 @@ impl Engine {
             // The first record: there is nothing before it to tell from.
             return Ok(Since::default());
         };
+        let waiting = self.parts.index.waiting()?;
         let mut since = Since::default();
         let mut changes: BTreeMap<RelPath, Change> = BTreeMap::new();
         self.parts
@@ -167,6 +174,10 @@ impl Engine {
         for (path, change) in changes {
             let ctime = if interval.needs_times() { self.changed_at(&path, &change.after)? } else { None };
             let mut by = interval.members(ctime);
+            // What a record that was dropped said of the path has no other place yet (model F13).
+            for touch in waiting.iter().filter(|touch| touch.path == path) {
+                by.extend(touch.by.iter().filter(|member| !by.contains(member)).cloned().collect::<Vec<_>>());
+            }
             if latest.degraded && !by.contains(&Member::Outside) {
                 by.push(Member::Outside);
             }

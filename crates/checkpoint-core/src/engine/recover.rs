@@ -5,7 +5,8 @@ use crate::{
     Plan, Recovery, RelPath, Status, Temporaries,
 };
 
-use super::Engine;
+use super::transaction::is_being_written;
+use super::{Engine, Locked};
 
 /// What going over the planned paths found.
 #[derive(Default)]
@@ -22,7 +23,7 @@ impl Engine {
 
     /// Finishes the open transaction or takes it back. This call is the decision; nothing is asked.
     pub fn recover(&self, how: Recovery) -> Result<Outcome, EngineError> {
-        let _locked = self.lock(LockMode::Exclusive)?;
+        let locked = self.lock(LockMode::Exclusive)?;
         let nothing = || EngineError::Nothing { why: "no operation is unfinished".to_owned(), hint: None };
         let intent = self.parts.index.open_intent()?.ok_or_else(nothing)?;
         let lost = || crate::IndexError::Damaged {
@@ -35,8 +36,8 @@ impl Engine {
         }
         let changes = self.read_plan(&intent.plan)?;
         match (intent.state, how) {
-            (IntentState::Forking, _) => self.finish_fork(&intent, &operation, &changes),
-            (_, Recovery::Finish) => self.go_forward(&intent, operation, &changes),
+            (IntentState::Forking, _) => self.finish_fork(&intent, &operation, &changes, locked),
+            (_, Recovery::Finish) => self.go_forward(&intent, operation, &changes, locked),
             (_, Recovery::Back) => self.go_back(&intent, &operation, &changes),
         }
     }
@@ -46,10 +47,10 @@ impl Engine {
         intent: &Intent,
         mut operation: Operation,
         changes: &[Change],
+        locked: Locked,
     ) -> Result<Outcome, EngineError> {
-        let mut gone = self.settle_all(&intent.operation, changes)?;
         let steps: Vec<(usize, Change)> = changes.iter().cloned().enumerate().collect();
-        self.run(&intent.operation, &steps, &mut gone)?;
+        let gone = self.settle_and_run(&operation, changes, &steps)?;
         let mut overtaken = self.overtaken(changes)?;
         overtaken.extend(gone.left.iter().cloned());
         operation.state =
@@ -63,12 +64,20 @@ impl Engine {
         self.parts.index.apply(&Batch { follows: None, ops })?;
         let mut outcome = outcome(&operation, intent, changes, &overtaken, gone);
         if intent.fork.is_some() {
-            outcome.child = self.finish_fork(intent, &operation, changes)?.child;
+            outcome.child = self.finish_fork(intent, &operation, changes, locked)?.child;
         }
         Ok(outcome)
     }
 
-    fn finish_fork(&self, intent: &Intent, operation: &Operation, changes: &[Change]) -> Result<Outcome, EngineError> {
+    fn finish_fork(
+        &self,
+        intent: &Intent,
+        operation: &Operation,
+        changes: &[Change],
+        locked: Locked,
+    ) -> Result<Outcome, EngineError> {
+        // The host's own hooks want to capture while it makes the child (model F22); the intent keeps writers out.
+        drop(locked);
         let mut outcome = outcome(operation, intent, changes, &[], Gone::default());
         if let Some(request) = &intent.fork {
             if let Err(source) = self.fork(request) {
@@ -84,10 +93,9 @@ impl Engine {
     }
 
     fn go_back(&self, intent: &Intent, operation: &Operation, changes: &[Change]) -> Result<Outcome, EngineError> {
-        let mut gone = self.settle_all(&intent.operation, changes)?;
         let steps: Vec<(usize, Change)> =
             changes.iter().map(Change::inverse).enumerate().collect::<Vec<_>>().into_iter().rev().collect();
-        self.run(&intent.operation, &steps, &mut gone)?;
+        let gone = self.settle_and_run(operation, changes, &steps)?;
         self.close_rolled_back(operation, &gone.stored)?;
         let mut result = outcome(operation, intent, changes, &gone.left.clone(), gone);
         let rest = if result.notes.is_empty() { "everything" } else { "everything else" };
@@ -96,15 +104,30 @@ impl Engine {
         Ok(result)
     }
 
-    /// Settles the temporaries of every change before anything is applied.
-    fn settle_all(&self, operation: &crate::OpId, changes: &[Change]) -> Result<Gone, EngineError> {
-        let temporaries = Temporaries(*operation);
+    /// Settles the temporaries of every change, then takes the steps. What was stored for others is kept, whatever else
+    /// goes wrong.
+    fn settle_and_run(
+        &self,
+        operation: &Operation,
+        changes: &[Change],
+        steps: &[(usize, Change)],
+    ) -> Result<Gone, EngineError> {
         let mut gone = Gone::default();
+        let done = self.settle_all(&operation.id, changes, &mut gone);
+        let done = done.and_then(|()| self.run(&operation.id, steps, &mut gone));
+        if done.is_err() {
+            self.keep_stored(operation, &gone.stored)?;
+        }
+        done.map(|()| gone)
+    }
+
+    fn settle_all(&self, operation: &crate::OpId, changes: &[Change], gone: &mut Gone) -> Result<(), EngineError> {
+        let temporaries = Temporaries(*operation);
         for (n, change) in changes.iter().enumerate() {
             let settled = self.parts.files.settle(change, &temporaries, n, &*self.parts.snapshots)?;
             gone.stored.extend(settled.stored.map(|blob| (change.path.clone(), blob)));
         }
-        Ok(gone)
+        Ok(())
     }
 
     /// Applies what is not applied yet; a path that holds somebody else's bytes is left to them.
@@ -115,11 +138,15 @@ impl Engine {
                 Ok(()) => {}
                 // A directory that is closed last has its final mode already.
                 Err(FsError::Changed { found, .. }) if found.is_dir() && change.after.is_dir() => {}
+                // Or was never made.
+                Err(FsError::Changed { found, .. })
+                    if found.is_absent() && change.before.is_dir() && change.after.is_dir() => {}
                 Err(FsError::Changed { path, stored, .. }) => {
                     gone.stored.extend(stored.map(|blob| (path.clone(), blob)));
                     gone.left.push(path);
                 }
                 Err(FsError::NotEmpty { path } | FsError::ThroughLink { path }) => gone.left.push(path),
+                Err(error) if is_being_written(&error) => gone.left.push(change.path.clone()),
                 Err(error) => return Err(error.into()),
             }
         }

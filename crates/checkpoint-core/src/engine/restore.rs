@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use crate::history::{Family, Interval, histories};
-use crate::plan::{Coverage, Evidence, PlanInput, plan, select};
+use crate::plan::{Coverage, Evidence, PlanInput, new_directories, plan, select};
 use crate::{
     Attribution, Captured, Change, Cut, EngineError, History, IndexError, Member, OpKind, Operation, Ord, Outcome,
     PathState, Plan, Point, PointKind, Preview, RelPath, Resolved, RestorePolicy, RestoreRequest, ReverseRequest,
@@ -178,6 +178,8 @@ impl Engine {
             in_use.clear();
             changes = self.changes(order, &captured.snapshot, &mut in_use)?;
         }
+        let new_dirs = new_directories(&changes);
+        let changes = select(changes, &order.policy.selection);
         self.refuse_unknown_selection(order, &changes, &captured.snapshot)?;
         let interval = Interval::since_latest(&latest.sessions, PointKind::Guard, None);
         let since = self.since(&latest, &captured.snapshot, &interval, false)?;
@@ -193,6 +195,7 @@ impl Engine {
             changes,
             skipped_now: &captured.skipped,
             skipped_then: &skipped_then,
+            new_dirs: &new_dirs,
             files_now: captured.files,
             attribution: &attribution,
             evidence: evidence.as_ref(),
@@ -245,7 +248,7 @@ impl Engine {
             }
             Goal::Reverse(operation) => changes = self.reverse_changes(operation, now, in_use)?,
         }
-        Ok(select(changes, &order.policy.selection))
+        Ok(changes)
     }
 
     fn refuse_unknown_selection(&self, order: &Order, changes: &[Change], now: &Snapshot) -> Result<(), EngineError> {

@@ -21,10 +21,24 @@ impl Engine {
         if let Some(label) = &request.name {
             check_name(label).map_err(|why| EngineError::BadName { label: label.clone(), why })?;
         }
+        if let Some(why) = self.overtaken_turn(request)? {
+            let error = EngineError::Nothing { why, hint: None };
+            return Err(EngineError::Gap { point: self.record_gap(request, &error), source: Box::new(error) });
+        }
         match self.try_save(request) {
             Err(error) => Err(EngineError::Gap { point: self.record_gap(request, &error), source: Box::new(error) }),
             done => done,
         }
+    }
+
+    /// The end of a turn that the start of a later one has closed: that record stands for it (model F8).
+    fn overtaken_turn(&self, request: &SaveRequest) -> Result<Option<String>, EngineError> {
+        let (PointKind::TurnEnd, Some(turn)) = (request.kind, request.turn) else { return Ok(None) };
+        let sessions = self.parts.index.sessions()?;
+        let status = sessions.iter().find(|s| s.key == request.session).and_then(|s| s.turn.as_ref());
+        Ok(status.filter(|status| status.turn > turn).map(|later| {
+            format!("turn {turn} of session {} was closed by the start of turn {}", request.session, later.turn)
+        }))
     }
 
     fn try_save(&self, request: &SaveRequest) -> Result<Saved, EngineError> {
@@ -70,7 +84,7 @@ impl Engine {
         let interval = Interval::since_latest(&sessions, request.kind, ends);
         let since = self.since(&latest, &captured.snapshot, &interval, request.ended.is_some())?;
         let mut point = self.point(request, turn, follows.next(), started, &captured, &since);
-        point.under_intent = latest.intent.is_some();
+        point.under_intent = latest.intent.is_some() || self.overlap_is_unfinished()?;
         point.operation = latest.intent.as_ref().map(|intent| intent.operation);
         let mut ops = vec![IndexOp::PutPoint { point: Box::new(point.clone()), interval: since.touches.clone() }];
         ops.extend(self.record_ops(&sessions, &since, &latest, point.ord));
@@ -81,8 +95,20 @@ impl Engine {
         Ok(Saved { point, created: true, skipped: captured.skipped, warnings: captured.warnings })
     }
 
+    /// True when a workspace that overlaps this one has an unfinished operation.
+    fn overlap_is_unfinished(&self) -> Result<bool, EngineError> {
+        for other in &self.parts.overlaps {
+            if other.index.open_intent()?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Marks the session's open turn as interrupted: it counts up to the next record (design § 2).
     pub fn interrupt(&self, session: &SessionKey) -> Result<Turn, EngineError> {
+        // A capture writes sessions as it read them: none may be under way.
+        let _locked = self.lock(LockMode::Exclusive)?;
         let known = self.parts.index.sessions()?.into_iter().find(|s| s.key == *session);
         let open = known
             .and_then(|s| s.turn.clone().map(|turn| (s, turn)))
@@ -100,6 +126,7 @@ impl Engine {
 
     /// Registers a session, its parent and whose subagent it is.
     pub fn register_session(&self, session: Session) -> Result<(), EngineError> {
+        let _locked = self.lock(LockMode::Exclusive)?;
         let known = self.parts.index.sessions()?.into_iter().find(|s| s.key == session.key);
         let turn = session.turn.clone().or(known.and_then(|s| s.turn));
         let session = Session { turn, ..session };
@@ -127,7 +154,7 @@ impl Engine {
             .index
             .points(&query)?
             .into_iter()
-            .find(|p| p.turn == request.turn && p.call_id == request.call_id))
+            .find(|p| (request.turn.is_none() || p.turn == request.turn) && p.call_id == request.call_id))
     }
 
     /// The latest record, when it holds this very state and may stand for it (design § 5, model F16).
@@ -274,7 +301,7 @@ impl Engine {
                 closed: None,
                 process: request.process.clone(),
             }),
-            (PointKind::TurnEnd, Some(turn)) => {
+            (PointKind::TurnEnd, Some(turn)) if session.turn.as_ref().is_none_or(|status| status.turn <= turn) => {
                 let began = session.turn.as_ref().filter(|status| status.turn == turn);
                 Some(TurnStatus {
                     turn,

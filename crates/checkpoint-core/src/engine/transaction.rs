@@ -1,7 +1,6 @@
 //! The rewind transaction (design § 7): approve → lock → guard → re-plan → intent → apply → fork → done.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,7 +8,7 @@ use std::time::Duration;
 use crate::{
     Batch, BoundarySeq, Change, Decision, EngineError, EngineEvent, ForkRequest, FsError, GuardMode, IndexError,
     IndexOp, Intent, IntentState, LockMode, ObjectId, OpId, OpKind, OpState, Operation, Outcome, PathState, Plan,
-    Point, PointId, PointKind, Preview, RelPath, SaveRequest, Session, Status, Temporaries, Written,
+    Point, PointId, PointKind, Preview, RelPath, SaveRequest, Session, SnapshotError, Status, Temporaries, Written,
 };
 
 use super::attribution::Walk;
@@ -24,6 +23,26 @@ const WRITERS: usize = 8;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Why applying stopped; no errors: it was told to.
+#[derive(Default)]
+struct Stopped {
+    /// Changes that were begun, done or not.
+    begun: BTreeSet<usize>,
+    errors: Vec<FsError>,
+}
+
+/// Somebody keeps writing the path: whatever it holds, it is theirs.
+pub(super) fn is_being_written(error: &FsError) -> bool {
+    matches!(error, FsError::Blob { source, .. } if matches!(**source, SnapshotError::ChangedWhileReading))
+}
+
+fn changed_path(error: &FsError) -> Option<&RelPath> {
+    match error {
+        FsError::Changed { path, .. } | FsError::NotEmpty { path } => Some(path),
+        _ => None,
+    }
 }
 
 /// What rolling back could not put back.
@@ -134,14 +153,25 @@ impl Engine {
                 return Err(match &order.goal {
                     Goal::Point(point) => EngineError::NotRestorable { point: point.id, why },
                     Goal::Reverse(operation) => EngineError::Expired { operation: operation.id },
-                    Goal::Chat => EngineError::Snapshot(crate::SnapshotError::Missing { id: blob }),
+                    Goal::Chat => EngineError::Snapshot(SnapshotError::Missing { id: blob }),
                 });
             }
-            if let Some(blob) = change.before.blob()
-                && !self.parts.snapshots.has_blob(&blob)?
-            {
-                return Err(EngineError::Guard { source: crate::SnapshotError::Missing { id: blob } });
+            if let Some(blob) = change.before.blob() {
+                self.refuse_rotten(&blob).map_err(|source| EngineError::Guard { source })?;
             }
+        }
+        Ok(())
+    }
+
+    /// What is about to be destroyed must be readable from the store, byte for byte, not only be listed there: its last
+    /// good copy may be the one in the workspace.
+    fn refuse_rotten(&self, blob: &ObjectId) -> Result<(), SnapshotError> {
+        let snapshots = &self.parts.snapshots;
+        let damaged = |source: crate::BoxError| SnapshotError::Damaged { id: *blob, source };
+        let len =
+            std::io::copy(&mut snapshots.open_blob(blob)?, &mut std::io::sink()).map_err(|e| damaged(e.into()))?;
+        if snapshots.hash_blob(len, &mut snapshots.open_blob(blob)?)? != *blob {
+            return Err(damaged("its content has another id".into()));
         }
         Ok(())
     }
@@ -200,7 +230,7 @@ impl Engine {
             };
             let mut ops =
                 vec![IndexOp::PutPoint { point: Box::new(guard.clone()), interval: draft.since.touches.clone() }];
-            ops.extend(self.record_ops(&draft.latest.sessions, &draft.since, &draft.latest, guard.ord));
+            ops.extend(self.record_ops(&self.parts.index.sessions()?, &draft.since, &draft.latest, guard.ord));
             ops.push(IndexOp::PutOperation { operation: Box::new(entry.clone()) });
             ops.push(IndexOp::PutWritten { operation, written: written.clone() });
             ops.push(IndexOp::OpenIntent { intent: Box::new(intent.clone()) });
@@ -248,9 +278,12 @@ impl Engine {
     /// Steps 4 to 8.
     fn apply(&self, order: &Order, draft: Draft, open: &Open, locked: Locked) -> Result<Outcome, EngineError> {
         let changes = &draft.preview.plan.changes;
-        if let Err((applied, stopped)) = self.apply_all(changes, &Temporaries(open.operation.id)) {
-            let rest = self.roll_back(open, changes, &applied, stopped.as_ref())?;
-            return Err(stopped.map_or(EngineError::Interrupted, |error| failure(open, error, rest)));
+        if let Err(stopped) = self.apply_all(changes, &Temporaries(open.operation.id)) {
+            let rest = self.roll_back(open, changes, &stopped)?;
+            return Err(match stopped.errors.into_iter().next() {
+                Some(error) => failure(open, error, rest),
+                None => EngineError::Interrupted,
+            });
         }
         let touched: Vec<RelPath> = changes.iter().map(|c| c.path.clone()).collect();
         if let Err(source) = self.parts.files.sync(&touched) {
@@ -263,25 +296,19 @@ impl Engine {
     /// parallel: each waits for its own content to be durable, and waiting together is faster than in turn.
     ///
     /// On the first failure, or when told to stop (`None`), nothing more is begun; says which were applied.
-    fn apply_all(
-        &self,
-        changes: &[Change],
-        temporaries: &Temporaries,
-    ) -> Result<(), (BTreeSet<usize>, Option<FsError>)> {
+    fn apply_all(&self, changes: &[Change], temporaries: &Temporaries) -> Result<(), Stopped> {
         let total = Some(changes.len() as u64);
-        let applied = Mutex::new(BTreeSet::new());
-        let stop: Mutex<Option<Option<FsError>>> = Mutex::new(None);
+        let begun = Mutex::new(BTreeSet::new());
+        let stopped: Mutex<Option<Stopped>> = Mutex::new(None);
         let one = |n: usize, change: &Change| {
-            let done = lock(&applied).len() as u64;
-            let ended = match self.parts.progress.tick("restoring", done, total) {
-                ControlFlow::Break(()) => Some(None),
-                ControlFlow::Continue(()) => {
-                    self.parts.files.apply(change, temporaries, n, &*self.parts.snapshots).err().map(Some)
-                }
-            };
-            match ended {
-                None => drop(lock(&applied).insert(n)),
-                Some(why) => drop(lock(&stop).get_or_insert(why)),
+            let done = lock(&begun).len() as u64;
+            if self.parts.progress.tick("restoring", done, total).is_break() {
+                lock(&stopped).get_or_insert_default();
+                return;
+            }
+            lock(&begun).insert(n);
+            if let Err(error) = self.parts.files.apply(change, temporaries, n, &*self.parts.snapshots) {
+                lock(&stopped).get_or_insert_default().errors.push(error);
             }
         };
         let numbered: Vec<(usize, &Change)> = changes.iter().enumerate().collect();
@@ -289,7 +316,7 @@ impl Engine {
         for run in numbered.chunk_by(|a, b| independent(a) && independent(b)) {
             let next = AtomicUsize::new(0);
             let work = || {
-                while lock(&stop).is_none() {
+                while lock(&stopped).is_none() {
                     let Some((n, change)) = run.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
                     one(*n, change);
                 }
@@ -303,16 +330,18 @@ impl Engine {
                 }
             });
         }
-        match lock(&stop).take() {
+        let stopped = lock(&stopped).take();
+        match stopped {
             None => Ok(()),
-            Some(why) => Err((std::mem::take(&mut *lock(&applied)), why)),
+            Some(stopped) => Err(Stopped { begun: std::mem::take(&mut *lock(&begun)), ..stopped }),
         }
     }
 
     /// Verifies, closes the files' half, forks.
     fn finish(&self, order: &Order, draft: Draft, open: &Open, locked: Locked) -> Result<Outcome, EngineError> {
         let plan = draft.preview.plan;
-        let overtaken = self.overtaken(&plan.changes)?;
+        let stuck = |source| EngineError::Stuck { operation: open.operation.id, guard: open.guard.id, source };
+        let overtaken = self.overtaken(&plan.changes).map_err(stuck)?;
         let partial = !plan.blocked.is_empty() || !overtaken.is_empty();
         let mut operation = open.operation.clone();
         operation.state = if partial { OpState::Partial } else { OpState::Done };
@@ -386,10 +415,13 @@ impl Engine {
     }
 
     /// Paths that no longer hold what was written.
-    pub(super) fn overtaken(&self, changes: &[Change]) -> Result<Vec<RelPath>, EngineError> {
+    pub(super) fn overtaken(&self, changes: &[Change]) -> Result<Vec<RelPath>, FsError> {
         let mut overtaken = Vec::new();
         for change in changes {
-            let found = self.parts.files.observe(&change.path, &*self.parts.snapshots)?;
+            let found = match self.parts.files.observe(&change.path, &*self.parts.snapshots) {
+                Err(error) if is_being_written(&error) => PathState::Opaque,
+                found => found?,
+            };
             let same = found == change.after || (found.is_dir() && change.after.is_dir());
             if !same {
                 overtaken.push(change.path.clone());
@@ -426,36 +458,65 @@ impl Engine {
         Ok(ops)
     }
 
-    /// Puts back what was applied; returns paths that somebody else changed meanwhile.
-    fn roll_back(
+    /// Puts back what was begun; says which paths somebody else changed meanwhile.
+    ///
+    /// A change that failed may have been half made: it is settled first, like after a crash.
+    fn roll_back(&self, open: &Open, changes: &[Change], stopped: &Stopped) -> Result<Rest, EngineError> {
+        let mut rest = Rest::default();
+        for error in &stopped.errors {
+            if let FsError::Changed { path, stored: Some(blob), .. } = error {
+                rest.stored.push((path.clone(), *blob));
+            }
+        }
+        if let Err(source) = self.put_back(open, changes, &stopped.begun, &mut rest) {
+            // Whatever was stored for others is kept before anything else is said.
+            self.keep_stored(&open.operation, &rest.stored)?;
+            return Err(EngineError::Stuck { operation: open.operation.id, guard: open.guard.id, source });
+        }
+        // The path that stopped it all is named by itself.
+        rest.left.retain(|path| !stopped.errors.iter().any(|error| changed_path(error) == Some(path)));
+        self.close_rolled_back(&open.operation, &rest.stored)?;
+        Ok(rest)
+    }
+
+    fn put_back(
         &self,
         open: &Open,
         changes: &[Change],
-        applied: &BTreeSet<usize>,
-        stopped: Option<&FsError>,
-    ) -> Result<Rest, EngineError> {
+        begun: &BTreeSet<usize>,
+        rest: &mut Rest,
+    ) -> Result<(), FsError> {
         let temporaries = Temporaries(open.operation.id);
-        let stuck = |source| EngineError::Stuck { operation: open.operation.id, guard: open.guard.id, source };
-        let mut rest = Rest::default();
-        if let Some(FsError::Changed { path, stored: Some(blob), .. }) = stopped {
-            rest.stored.push((path.clone(), *blob));
-        }
-        let applied: Vec<(usize, &Change)> = changes.iter().enumerate().filter(|(n, _)| applied.contains(n)).collect();
-        for (n, change) in applied.iter().copied().rev() {
-            match self.parts.files.apply(&change.inverse(), &temporaries, n, &*self.parts.snapshots) {
+        let (files, blobs) = (&self.parts.files, &*self.parts.snapshots);
+        let begun: Vec<(usize, &Change)> = changes.iter().enumerate().filter(|(n, _)| begun.contains(n)).collect();
+        for (n, change) in begun.iter().copied().rev() {
+            let settled = files.settle(change, &temporaries, n, blobs)?;
+            rest.stored.extend(settled.stored.map(|blob| (change.path.clone(), blob)));
+            match files.apply(&change.inverse(), &temporaries, n, blobs) {
                 Ok(()) => {}
                 Err(FsError::Changed { path, stored, .. }) => {
                     rest.stored.extend(stored.map(|blob| (path.clone(), blob)));
                     rest.left.push(path);
                 }
-                Err(FsError::NotEmpty { path }) => rest.left.push(path),
-                Err(source) => return Err(stuck(source)),
+                Err(FsError::NotEmpty { path } | FsError::ThroughLink { path }) => rest.left.push(path),
+                Err(error) if is_being_written(&error) => rest.left.push(change.path.clone()),
+                Err(error) => return Err(error),
             }
         }
-        let touched: Vec<RelPath> = applied.iter().map(|(_, change)| change.path.clone()).collect();
-        self.parts.files.sync(&touched).map_err(stuck)?;
-        self.close_rolled_back(&open.operation, &rest.stored)?;
-        Ok(rest)
+        let touched: Vec<RelPath> = begun.iter().map(|(_, change)| change.path.clone()).collect();
+        files.sync(&touched)
+    }
+
+    /// Writes down content of others that an operation stored, so that no collection removes it.
+    pub(super) fn keep_stored(&self, operation: &Operation, stored: &[(RelPath, ObjectId)]) -> Result<(), EngineError> {
+        if stored.is_empty() {
+            return Ok(());
+        }
+        let stored = [operation.stored.as_slice(), stored].concat();
+        let kept = Operation { stored, ..operation.clone() };
+        let ops = vec![IndexOp::UpdateOperation { operation: Box::new(kept) }];
+        self.parts.index.apply(&Batch { follows: None, ops })?;
+        Ok(())
     }
 
     /// Closes a transaction that was taken back: it counts for nothing.
@@ -478,7 +539,7 @@ impl Engine {
     }
 
     fn write_plan(&self, changes: &[Change]) -> Result<ObjectId, EngineError> {
-        let text = serde_json::to_vec(changes).map_err(|source| crate::SnapshotError::Other {
+        let text = serde_json::to_vec(changes).map_err(|source| SnapshotError::Other {
             what: "the plan cannot be written down",
             source: source.into(),
         })?;
@@ -488,7 +549,7 @@ impl Engine {
 
     pub(super) fn read_plan(&self, id: &ObjectId) -> Result<Vec<Change>, EngineError> {
         let mut text = Vec::new();
-        let broken = |source: crate::BoxError| crate::SnapshotError::Damaged { id: *id, source };
+        let broken = |source: crate::BoxError| SnapshotError::Damaged { id: *id, source };
         let mut reader = self.parts.snapshots.open_blob(id)?;
         std::io::Read::read_to_end(&mut reader, &mut text).map_err(|e| broken(e.into()))?;
         Ok(serde_json::from_slice(&text).map_err(|e| broken(e.into()))?)
