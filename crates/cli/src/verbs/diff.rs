@@ -25,6 +25,7 @@ pub(crate) fn diff(run: &Run, args: &DiffArgs) -> Result<u8, CliError> {
     let paths = Paths { root: opened.located.root(), base: &base };
     let selection = run.out.with_stdin(|stdin| paths.all(&args.paths, stdin))?;
     let mut notes = Vec::new();
+    let unfinished = super::unfinished(run, &opened)?;
     let from = match &args.from {
         Some(target) => end(run, &opened, target, &mut notes)?,
         None => start_of_last_turn(run, &opened, &mut notes)?,
@@ -61,6 +62,7 @@ pub(crate) fn diff(run: &Run, args: &DiffArgs) -> Result<u8, CliError> {
         changes: entries,
         patch: args.patch.then(|| String::from_utf8_lossy(&patch).into_owned()),
         notes,
+        unfinished,
     };
     run.out.answer(&answer, |answer| human(answer, args.stat))?;
     Ok(exit::OK)
