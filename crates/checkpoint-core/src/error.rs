@@ -180,6 +180,16 @@ pub enum EngineError {
         /// Why.
         source: FsError,
     },
+    /// Files are restored, but the index could not be told. The operation may show as unfinished.
+    #[error("files were restored, but the end of the operation could not be recorded")]
+    Unrecorded {
+        /// The operation.
+        operation: OpId,
+        /// Its guard.
+        guard: PointId,
+        /// Why.
+        source: IndexError,
+    },
     /// Files are restored, the conversation is not forked.
     #[error("files were restored but the session was not forked")]
     NotForked {
@@ -261,6 +271,7 @@ impl EngineError {
             Self::Changed { .. } => "changed-meanwhile",
             Self::Apply { .. } => "restore-failed",
             Self::Stuck { .. } => "restore-stuck",
+            Self::Unrecorded { .. } => "unrecorded",
             Self::NotForked { .. } => "not-forked",
             Self::OnlyForward { .. } => "only-forward",
             Self::Gap { source, .. } => source.code(),
@@ -273,7 +284,9 @@ impl EngineError {
             Self::Index(IndexError::NoSpace) | Self::Snapshot(SnapshotError::NoSpace { .. }) => "no-space",
             Self::Index(IndexError::ReadOnly) => "read-only-store",
             Self::Index(_) => "index-failed",
-            Self::Snapshot(SnapshotError::Missing { .. } | SnapshotError::Damaged { .. }) => "damaged-store",
+            Self::Snapshot(
+                SnapshotError::Missing { .. } | SnapshotError::Damaged { .. } | SnapshotError::BadStore { .. },
+            ) => "damaged-store",
             Self::Snapshot(SnapshotError::Deadline) => "deadline",
             Self::Interrupted | Self::Snapshot(SnapshotError::Interrupted) => "interrupted",
             Self::Fs(_) | Self::Snapshot(SnapshotError::Io { .. }) => "io",
@@ -298,7 +311,7 @@ impl EngineError {
             | Self::Changed { .. }
             | Self::OnlyForward { .. } => ErrorKind::Decision,
             Self::NotApproved { .. } => ErrorKind::Confirmation,
-            Self::Unfinished { .. } | Self::Stuck { .. } => ErrorKind::Unfinished,
+            Self::Unfinished { .. } | Self::Stuck { .. } | Self::Unrecorded { .. } => ErrorKind::Unfinished,
             Self::TurnOpen { .. }
             | Self::Lock(LockError::Busy)
             | Self::Index(IndexError::Busy | IndexError::Conflict { .. }) => ErrorKind::Busy,
@@ -312,7 +325,10 @@ impl EngineError {
             ) => ErrorKind::Decision,
             Self::Index(IndexError::TooNew { .. } | IndexError::TooOld { .. } | IndexError::Damaged { .. })
             | Self::Snapshot(
-                SnapshotError::TooNew { .. } | SnapshotError::Missing { .. } | SnapshotError::Damaged { .. },
+                SnapshotError::TooNew { .. }
+                | SnapshotError::Missing { .. }
+                | SnapshotError::Damaged { .. }
+                | SnapshotError::BadStore { .. },
             ) => ErrorKind::Damaged,
             Self::Gap { source, .. } => source.kind(),
             Self::Guard { .. }
@@ -333,6 +349,7 @@ impl EngineError {
             | Self::Changed { operation, .. }
             | Self::Apply { operation, .. }
             | Self::Stuck { operation, .. }
+            | Self::Unrecorded { operation, .. }
             | Self::OnlyForward { operation } => Some(*operation),
             Self::NotForked { outcome, .. } => outcome.operation,
             _ => None,
@@ -342,7 +359,10 @@ impl EngineError {
     /// The guard that holds the state before.
     pub fn guard(&self) -> Option<PointId> {
         match self {
-            Self::Changed { guard, .. } | Self::Apply { guard, .. } | Self::Stuck { guard, .. } => Some(*guard),
+            Self::Changed { guard, .. }
+            | Self::Apply { guard, .. }
+            | Self::Stuck { guard, .. }
+            | Self::Unrecorded { guard, .. } => Some(*guard),
             Self::NotForked { outcome, .. } => outcome.guard,
             _ => None,
         }

@@ -79,6 +79,9 @@ pub fn plan(input: &PlanInput<'_>) -> Plan {
 struct Planner<'a> {
     now: Coverage<'a>,
     then: Coverage<'a>,
+    /// The change at hand is a directory that comes or goes and has others below it: it is decided by what becomes of
+    /// those, not by who made it.
+    frame: bool,
     /// Directories that the target did not have.
     new_dirs: BTreeSet<&'a RelPath>,
     /// A file or link that becomes a directory: what lies below it is reached through a link only until then.
@@ -98,6 +101,7 @@ impl<'a> Planner<'a> {
                 .filter(|c| c.before.is_dir() && c.after.is_absent())
                 .map(|c| &c.path)
                 .collect(),
+            frame: false,
             becoming_dir: None,
             fate: Vec::with_capacity(input.changes.len()),
             plan: Plan { uncovered: input.skipped_then.to_vec(), ..Plan::default() },
@@ -113,7 +117,9 @@ impl<'a> Planner<'a> {
         let mut kept: Option<RelPath> = None;
         // A directory that had to give way and stays: so does all below it.
         let mut frozen: Option<RelPath> = None;
-        for change in &input.changes {
+        for (at, change) in input.changes.iter().enumerate() {
+            let next_below = input.changes.get(at + 1).is_some_and(|next| next.path.is_below(&change.path));
+            self.frame = next_below && (change.before.is_absent() || change.after.is_absent());
             if clearing.as_ref().is_some_and(|dir| !change.path.is_below(dir)) {
                 clearing = None;
             }
@@ -127,6 +133,9 @@ impl<'a> Planner<'a> {
                 (Some(_), _) => Fate::Clear,
                 _ if frozen.is_some() => Fate::Left,
                 (_, Some(_)) if change.after.is_absent() => self.new_path(change, input),
+                // What was changed by hand and stays is no obstacle: it is left like the path above it.
+                (_, Some(_)) if !self.frame && !self.is_decided(&change.path, input) => Fate::Left,
+                (_, Some(_)) if self.frame => Fate::Left,
                 (_, Some(above)) => {
                     self.plan.blocked.push(Blocked {
                         path: change.path.clone(),
@@ -150,6 +159,7 @@ impl<'a> Planner<'a> {
             self.fate.push(fate);
         }
         self.keep_directories_in_use(input);
+        self.make_only_needed_directories(input);
         self.order(input);
         self.plan
     }
@@ -176,7 +186,7 @@ impl<'a> Planner<'a> {
         {
             return fate;
         }
-        if !self.is_decided(path, input) {
+        if !self.frame && !self.is_decided(path, input) {
             return Fate::Left;
         }
         if let Err(error) = (input.check)(change) {
@@ -228,7 +238,7 @@ impl<'a> Planner<'a> {
         };
         let attribution = input.attribution.get(path).copied().unwrap_or_default();
         // A path that somebody made by hand goes only when it is named; an undo has its own record and asks instead.
-        let by_hand = attribution.hand_made && input.evidence.is_some() && !is_named(path, input);
+        let by_hand = !self.frame && attribution.hand_made && input.evidence.is_some() && !is_named(path, input);
         if may_go && by_hand {
             self.plan.hand_made.push(path.clone());
         }
@@ -236,7 +246,7 @@ impl<'a> Planner<'a> {
             self.plan.kept_new.push(path.clone());
             return Fate::Left;
         }
-        if attribution.needs_decision() && !self.is_decided(path, input) {
+        if !self.frame && attribution.needs_decision() && !self.is_decided(path, input) {
             return Fate::Left;
         }
         if let Err(error) = (input.check)(change) {
@@ -298,6 +308,22 @@ impl<'a> Planner<'a> {
             };
             if stays {
                 needed.extend(change.path.parent());
+            }
+        }
+    }
+
+    /// A missing directory that leads to something is made only when something in it is.
+    fn make_only_needed_directories(&mut self, input: &PlanInput<'_>) {
+        let mut needed: BTreeSet<RelPath> = BTreeSet::new();
+        for (at, (change, fate)) in input.changes.iter().zip(&mut self.fate).enumerate().rev() {
+            let leads = input.changes.get(at + 1).is_some_and(|next| next.path.is_below(&change.path));
+            let frame = leads && change.before.is_absent() && change.after.is_dir();
+            if *fate == Fate::Write {
+                if frame && !needed.contains(&change.path) {
+                    *fate = Fate::Left;
+                } else {
+                    needed.extend(change.path.parent());
+                }
             }
         }
     }

@@ -241,3 +241,20 @@ fn what_lies_below_a_link_that_becomes_a_directory_is_no_obstacle() {
     assert_eq!(order(&plan), ["d", "d/x"]);
     assert_eq!(plan.blocked[0].path, path("e/y"));
 }
+
+/// Who removed a directory by hand decides about what was in it, not about the directory.
+#[test]
+fn a_directory_that_leads_somewhere_is_decided_by_what_it_leads_to() {
+    let gone = [("d", NOTHING, DIR), ("d/x", NOTHING, file(1)), ("d/y", NOTHING, file(2))];
+    let set = || Set::new(&gone).hand_made("d").hand_made("d/x").hand_made("d/y");
+    let asked = set().plan();
+    assert_eq!(names(&asked.undecided), ["d/x", "d/y"]);
+    assert!(asked.blocked.is_empty() && asked.is_empty());
+    let mut keep = set();
+    keep.policy.drift = DriftPolicy::Keep;
+    assert!(keep.plan().blocked.is_empty() && keep.plan().is_empty());
+    let mut one = set();
+    one.policy.overwrite.push(path("d/y"));
+    one.policy.drift = DriftPolicy::Keep;
+    assert_eq!(order(&one.plan()), ["d", "d/y"]);
+}

@@ -263,6 +263,9 @@ pub struct Operation {
     pub summary: String,
     /// True once the trees are no longer kept: undo says "expired".
     pub expired: bool,
+    /// Content of others that could not stay where it was: kept as long as the operation is.
+    #[serde(default)]
+    pub stored: Vec<(RelPath, ObjectId)>,
 }
 
 /// Where an open transaction stands (design § 7).

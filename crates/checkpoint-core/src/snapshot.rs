@@ -210,6 +210,12 @@ pub enum SnapshotError {
         /// Newest format this version reads.
         supported: String,
     },
+    /// The store itself cannot be made sense of.
+    #[error("the store cannot be read: {what}")]
+    BadStore {
+        /// What is wrong.
+        what: String,
+    },
     /// Content changed while it was read.
     #[error("content changed while it was read")]
     ChangedWhileReading,

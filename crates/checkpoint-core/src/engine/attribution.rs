@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use crate::history::Interval;
 use crate::{
-    CaptureRequest, Captured, Change, EngineError, Intent, Member, OpKind, OpState, Operation, PathState, Point,
-    PointQuery, RelPath, Session, Snapshot, Temporaries, Touch, Written,
+    Batch, CaptureRequest, Captured, Change, EngineError, IndexError, IndexOp, Intent, Member, OpKind, OpState,
+    Operation, PathState, Point, PointQuery, RelPath, Session, Snapshot, SnapshotError, Temporaries, Touch, Written,
 };
 
 use super::Engine;
@@ -20,6 +20,8 @@ pub(super) struct Latest {
     pub(super) operation: Option<Operation>,
     pub(super) intent: Option<Intent>,
     pub(super) sessions: Vec<Session>,
+    /// A newer record cannot be read: who changed what since this one is unknown.
+    pub(super) degraded: bool,
 }
 
 impl Latest {
@@ -58,8 +60,7 @@ impl Engine {
     /// Reads the latest known state. Call with a lock held.
     pub(super) fn latest(&self) -> Result<Latest, EngineError> {
         let index = &self.parts.index;
-        let newest = PointQuery { restorable: true, newest_first: true, limit: Some(1), ..PointQuery::default() };
-        let record = index.points(&newest)?.into_iter().next();
+        let (record, degraded) = self.newest_sound_record()?;
         let operation = self.later_operation(record.as_ref())?;
         let left = match &operation {
             Some(op) => {
@@ -69,7 +70,33 @@ impl Engine {
             }
             None => Vec::new(),
         };
-        Ok(Latest { record, left, operation, intent: index.open_intent()?, sessions: index.sessions()? })
+        Ok(Latest { record, left, operation, intent: index.open_intent()?, sessions: index.sessions()?, degraded })
+    }
+
+    /// The newest record that can be read, and whether a newer one cannot.
+    fn newest_sound_record(&self) -> Result<(Option<Point>, bool), EngineError> {
+        let mut query = PointQuery { restorable: true, newest_first: true, limit: Some(1), ..PointQuery::default() };
+        let first = self.parts.index.points(&query)?.pop();
+        if first.as_ref().is_none_or(|point| point.damaged.is_none()) {
+            return Ok((first, false));
+        }
+        query.limit = None;
+        Ok((self.parts.index.points(&query)?.into_iter().find(|point| point.damaged.is_none()), true))
+    }
+
+    /// What changed since cannot be told because the record before cannot be read: it is marked as damaged, and whoever
+    /// asked looks again, with the record before that.
+    fn set_aside(&self, record: &Point, error: SnapshotError) -> EngineError {
+        let (SnapshotError::Missing { .. } | SnapshotError::Damaged { .. }) = error else { return error.into() };
+        let damaged = Point { damaged: Some(error.to_string()), ..record.clone() };
+        let ops = vec![IndexOp::UpdatePoint { point: Box::new(damaged) }];
+        match self.parts.index.apply(&Batch { follows: None, ops }) {
+            Ok(_) => EngineError::Index(IndexError::Conflict { expected: record.ord, found: record.ord }),
+            Err(failed) => {
+                tracing::warn!(%failed, "a damaged record could not be marked");
+                error.into()
+            }
+        }
     }
 
     /// The operation that ended after the newest record was made: a record made while it was unfinished saw only a part
@@ -117,26 +144,32 @@ impl Engine {
         interval: &Interval,
         late: bool,
     ) -> Result<Since, EngineError> {
-        let Some(before) = latest.snapshot() else {
+        let Some((record, before)) = latest.record.as_ref().and_then(|point| Some((point, point.snapshot?))) else {
             // The first record: there is nothing before it to tell from.
             return Ok(Since::default());
         };
         let mut since = Since::default();
         let mut changes: BTreeMap<RelPath, Change> = BTreeMap::new();
-        self.parts.snapshots.diff(&before, now, &mut |change| {
-            if change.after.is_absent() && !change.before.is_dir() {
-                since.departed.push(change.path.clone());
-            } else if change.before.is_absent() && !change.after.is_dir() {
-                since.arrived.push(change.path.clone());
-            }
-            changes.insert(change.path.clone(), change);
-            ControlFlow::Continue(())
-        })?;
+        self.parts
+            .snapshots
+            .diff(&before, now, &mut |change| {
+                if change.after.is_absent() && !change.before.is_dir() {
+                    since.departed.push(change.path.clone());
+                } else if change.before.is_absent() && !change.after.is_dir() {
+                    since.arrived.push(change.path.clone());
+                }
+                changes.insert(change.path.clone(), change);
+                ControlFlow::Continue(())
+            })
+            .map_err(|error| self.set_aside(record, error))?;
         self.overlay_operation(latest, now, &mut changes)?;
         self.leave_out_planned(latest, &mut changes)?;
         for (path, change) in changes {
             let ctime = if interval.needs_times() { self.changed_at(&path, &change.after)? } else { None };
-            let by = interval.members(ctime);
+            let mut by = interval.members(ctime);
+            if latest.degraded && !by.contains(&Member::Outside) {
+                by.push(Member::Outside);
+            }
             if late && by.contains(&Member::Outside) {
                 since.late.push(path.clone());
             }

@@ -126,6 +126,10 @@ impl Engine {
     /// still be worth something. `verify` names such points, `drop_points` gives them up.
     pub fn gc(&self, dry_run: bool) -> Result<GcReport, EngineError> {
         let _locked = self.lock(if dry_run { LockMode::Shared } else { LockMode::Exclusive })?;
+        if self.parts.index.newest()? == crate::Ord(0) {
+            // An index that knows of nothing gives no leave to remove anything.
+            return Ok(GcReport::default());
+        }
         let mut live = LiveObjects::default();
         for point in self.parts.index.points(&PointQuery { restorable: true, ..PointQuery::default() })? {
             live.snapshots.extend(point.snapshot);
@@ -144,6 +148,7 @@ impl Engine {
             }
         }
         for operation in self.parts.index.operations(&[], None)?.into_iter().filter(|op| !op.expired) {
+            live.blobs.extend(operation.stored.iter().map(|(_, blob)| *blob));
             for written in self.parts.index.written(&operation.id)? {
                 live.blobs.extend(written.before.blob());
                 live.blobs.extend(written.after.blob());

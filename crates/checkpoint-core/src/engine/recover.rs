@@ -54,6 +54,7 @@ impl Engine {
         overtaken.extend(gone.left.iter().cloned());
         operation.state =
             if overtaken.is_empty() && operation.state != OpState::Partial { OpState::Done } else { OpState::Partial };
+        operation.stored.extend(gone.stored.iter().cloned());
         let mut ops = self.closing_ops(&operation, &overtaken)?;
         ops.push(match &intent.fork {
             None => IndexOp::CloseIntent { operation: operation.id },
@@ -87,9 +88,10 @@ impl Engine {
         let steps: Vec<(usize, Change)> =
             changes.iter().map(Change::inverse).enumerate().collect::<Vec<_>>().into_iter().rev().collect();
         self.run(&intent.operation, &steps, &mut gone)?;
-        self.close_rolled_back(operation)?;
+        self.close_rolled_back(operation, &gone.stored)?;
         let mut result = outcome(operation, intent, changes, &gone.left.clone(), gone);
-        result.notes.push("everything is as it was before the operation".to_owned());
+        let rest = if result.notes.is_empty() { "everything" } else { "everything else" };
+        result.notes.push(format!("{rest} is as it was before the operation"));
         result.removed.clear();
         Ok(result)
     }

@@ -9,6 +9,16 @@ use super::Engine;
 
 /// Two sessions that were both at work within so many milliseconds: an unqualified address does not say whose it is.
 const TOGETHER_MS: i64 = 10 * 60 * 1000;
+/// Kinds of points that a person finds in a list.
+const NOT_GUARDS: [PointKind; 7] = [
+    PointKind::TurnStart,
+    PointKind::TurnEnd,
+    PointKind::Step,
+    PointKind::Mutation,
+    PointKind::Auto,
+    PointKind::Manual,
+    PointKind::Import,
+];
 /// So many choices are named in an error.
 const CHOICES: usize = 10;
 
@@ -131,6 +141,8 @@ impl Engine {
         let query = PointQuery {
             sessions: session.into_iter().collect(),
             recorded_by: Some(at),
+            // A guard is what an operation goes back to: nobody means that by a time.
+            kinds: NOT_GUARDS.to_vec(),
             restorable: true,
             newest_first: true,
             limit: Some(1),
@@ -375,8 +387,13 @@ impl Engine {
             }
         }
         if choices.is_empty() {
-            let newest =
-                PointQuery { restorable: true, newest_first: true, limit: Some(CHOICES), ..PointQuery::default() };
+            let newest = PointQuery {
+                kinds: NOT_GUARDS.to_vec(),
+                restorable: true,
+                newest_first: true,
+                limit: Some(CHOICES),
+                ..PointQuery::default()
+            };
             choices = self.parts.index.points(&newest).unwrap_or_default().iter().map(|p| p.id.short()).collect();
         }
         choices.reverse();
@@ -389,7 +406,16 @@ impl Engine {
         let known = self.parts.index.sessions()?;
         let session = match session {
             Some(session) => session.clone(),
-            None => self.default_session(&known, "back", &mut Vec::new())?,
+            None => self.default_session(&known, "", &mut Vec::new()).map_err(|error| match error {
+                EngineError::Ambiguous { choices, .. } => {
+                    let session = |choice: String| format!("--session {}", choice.trim_end_matches('/'));
+                    EngineError::Ambiguous {
+                        given: "back".to_owned(),
+                        choices: choices.into_iter().map(session).collect(),
+                    }
+                }
+                error => error,
+            })?,
         };
         let mut turns: Vec<Turn> = self.points_of(&session, &known, false)?.iter().filter_map(|p| p.turn).collect();
         turns.sort();

@@ -6,13 +6,16 @@ use std::ops::ControlFlow;
 use crate::history::{Family, Interval, histories};
 use crate::plan::{Coverage, Evidence, PlanInput, plan, select};
 use crate::{
-    Attribution, Captured, Change, Cut, EngineError, History, Member, OpKind, Operation, Ord, Outcome, PathState, Plan,
-    Point, PointKind, Preview, RelPath, Resolved, RestorePolicy, RestoreRequest, ReverseRequest, Scope, SessionError,
-    SessionKey, SkipReason, Snapshot, SnapshotError,
+    Attribution, Captured, Change, Cut, EngineError, History, IndexError, Member, OpKind, Operation, Ord, Outcome,
+    PathState, Plan, Point, PointKind, Preview, RelPath, Resolved, RestorePolicy, RestoreRequest, ReverseRequest,
+    Scope, SessionError, SessionKey, SkipReason, Snapshot, SnapshotError,
 };
 
 use super::Engine;
 use super::attribution::{Latest, Since, Walk};
+
+/// Records that may turn out damaged, one after the other, while a plan is made.
+const LOOKS: usize = 64;
 
 /// What is known of each planned path.
 type Attributions = BTreeMap<RelPath, Attribution>;
@@ -75,6 +78,7 @@ impl Engine {
 
     /// Goes back to a point (design § 7).
     pub fn restore(&self, request: &RestoreRequest) -> Result<Outcome, EngineError> {
+        self.refuse_unfinished()?;
         let order = self.order(request)?;
         self.carry_out(&order)
     }
@@ -143,6 +147,16 @@ impl Engine {
 
     /// Makes the plan from the workspace as it is now. With `write`, everything that now holds is durable on return.
     pub(super) fn draft(&self, order: &Order, write: bool) -> Result<Draft, EngineError> {
+        let mut looks = 0;
+        loop {
+            match self.draft_once(order, write) {
+                Err(EngineError::Index(IndexError::Conflict { .. })) if looks < LOOKS => looks += 1,
+                done => return done,
+            }
+        }
+    }
+
+    fn draft_once(&self, order: &Order, write: bool) -> Result<Draft, EngineError> {
         let latest = self.latest()?;
         let started = self.parts.clock.now();
         let mut how = Walk { write, ..Walk::default() };
@@ -154,13 +168,15 @@ impl Engine {
             }
             walked => walked?,
         };
-        let mut changes = self.changes(order, &captured.snapshot)?;
+        let mut in_use = Vec::new();
+        let mut changes = self.changes(order, &captured.snapshot, &mut in_use)?;
         how.include = needs_including(&changes, &captured);
         if !how.include.is_empty() {
             how.over_budget |=
                 captured.skipped.iter().any(|s| s.reason == SkipReason::Budget && how.include.contains(&s.path));
             captured = self.walk(&latest, &how)?;
-            changes = self.changes(order, &captured.snapshot)?;
+            in_use.clear();
+            changes = self.changes(order, &captured.snapshot, &mut in_use)?;
         }
         self.refuse_unknown_selection(order, &changes, &captured.snapshot)?;
         let interval = Interval::since_latest(&latest.sessions, PointKind::Guard, None);
@@ -173,7 +189,7 @@ impl Engine {
             _ => (Vec::new(), None),
         };
         let check = |change: &Change| self.parts.files.check(change);
-        let plan = plan(&PlanInput {
+        let mut plan = plan(&PlanInput {
             changes,
             skipped_now: &captured.skipped,
             skipped_then: &skipped_then,
@@ -183,6 +199,13 @@ impl Engine {
             policy: &order.policy,
             check: &check,
         });
+        // What stays because nothing covers it is named, whether it was there then or came since.
+        plan.uncovered.extend(captured.skipped.iter().cloned());
+        plan.uncovered.sort();
+        plan.uncovered.dedup_by(|a, b| a.path == b.path);
+        plan.kept_new.extend(in_use);
+        plan.kept_new.sort();
+        plan.kept_new.dedup();
         let mut notes = order.notes.clone();
         notes.extend(head_notes(target.as_ref(), &captured));
         let plan_id = self.plan_id(order, &plan)?;
@@ -206,8 +229,8 @@ impl Engine {
         Ok(Draft { preview, captured, latest, since, target_histories, started, sensitive })
     }
 
-    /// Every path that differs between now and the goal.
-    fn changes(&self, order: &Order, now: &Snapshot) -> Result<Vec<Change>, EngineError> {
+    /// Every path that differs between now and the goal. `in_use`: what keeps directories that would go.
+    fn changes(&self, order: &Order, now: &Snapshot, in_use: &mut Vec<RelPath>) -> Result<Vec<Change>, EngineError> {
         let mut changes = Vec::new();
         match &order.goal {
             Goal::Chat => {}
@@ -220,13 +243,13 @@ impl Engine {
                     ControlFlow::Continue(())
                 })?;
             }
-            Goal::Reverse(operation) => changes = self.reverse_changes(operation, now)?,
+            Goal::Reverse(operation) => changes = self.reverse_changes(operation, now, in_use)?,
         }
         Ok(select(changes, &order.policy.selection))
     }
 
     fn refuse_unknown_selection(&self, order: &Order, changes: &[Change], now: &Snapshot) -> Result<(), EngineError> {
-        for path in &order.policy.selection {
+        for path in order.policy.selection.iter().chain(&order.policy.overwrite) {
             let differs = changes.iter().any(|c| c.path.is_at_or_below(path));
             if !differs && self.parts.snapshots.state(now, path)?.is_absent() {
                 return Err(EngineError::UnknownPath { path: path.clone() });

@@ -14,12 +14,14 @@ use super::restore::{Goal, Order};
 impl Engine {
     /// Takes the newest restore back that finished and is not undone, or the one that is named.
     pub fn undo(&self, request: &ReverseRequest) -> Result<Outcome, EngineError> {
+        self.refuse_unfinished()?;
         let order = self.undo_order(request)?;
         self.carry_out(&order)
     }
 
     /// Restores what the last undo took back. A new restore clears it.
     pub fn redo(&self, request: &ReverseRequest) -> Result<Outcome, EngineError> {
+        self.refuse_unfinished()?;
         let order = self.redo_order(request)?;
         self.carry_out(&order)
     }
@@ -108,8 +110,16 @@ impl Engine {
                 point.turn.map_or_else(|| format!(" since {}", point.id.short()), |turn| format!(" since turn {turn}"));
             return Err(back(since));
         }
-        let candidate = done.into_iter().find(|op| op.kind == OpKind::Restore && op.reversed_by.is_none());
-        candidate.cloned().ok_or_else(|| back(String::new()))
+        let candidate = done.iter().copied().find(|op| op.kind == OpKind::Restore && op.reversed_by.is_none());
+        candidate.cloned().ok_or_else(|| {
+            let undone = done.iter().any(|op| op.kind == OpKind::Undo && op.reversed_by.is_none());
+            match back(String::new()) {
+                EngineError::Nothing { why, .. } if undone => {
+                    EngineError::Nothing { why, hint: Some("to bring back what was undone: rwd redo".to_owned()) }
+                }
+                other => other,
+            }
+        })
     }
 
     /// An operation by a unique prefix of its id, or by its guard's.
@@ -154,8 +164,14 @@ impl Engine {
         Ok(paths)
     }
 
-    /// From now to what each path that `operation` wrote held before it, in path order.
-    pub(super) fn reverse_changes(&self, operation: &Operation, now: &Snapshot) -> Result<Vec<Change>, EngineError> {
+    /// From now to what each path that `operation` wrote held before it, in path order. A directory that holds something
+    /// by now stays; what it holds is added to `in_use`.
+    pub(super) fn reverse_changes(
+        &self,
+        operation: &Operation,
+        now: &Snapshot,
+        in_use: &mut Vec<RelPath>,
+    ) -> Result<Vec<Change>, EngineError> {
         let snapshots = &self.parts.snapshots;
         let mut goal: BTreeMap<RelPath, PathState> = BTreeMap::new();
         for written in self.parts.index.written(&operation.id)? {
@@ -179,6 +195,7 @@ impl Engine {
                     ControlFlow::Continue(())
                 })?;
                 if after.is_absent() && !more.is_empty() {
+                    in_use.extend(more.into_iter().filter(|(_, state)| !state.is_dir()).map(|(path, _)| path));
                     continue;
                 }
                 for (below, state) in more {

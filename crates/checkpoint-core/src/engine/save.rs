@@ -49,6 +49,11 @@ impl Engine {
         let captured = self.walk(&latest, &Walk { write: true, deadline: request.deadline, ..Walk::default() })?;
         if let Some(point) = self.duplicate(request, &latest, &captured)? {
             let mut ops = Vec::new();
+            let mut point = point;
+            if let (None, Some(note)) = (&point.note, note_of(request)) {
+                point.note = Some(note);
+                ops.push(IndexOp::UpdatePoint { point: Box::new(point.clone()) });
+            }
             ops.extend(self.name_op(request, &point));
             if !ops.is_empty() {
                 self.parts.index.apply(&Batch { follows: None, ops })?;
@@ -146,6 +151,7 @@ impl Engine {
             && !record.under_intent
             && record.incarnation == self.parts.place.incarnation
             && record.session == request.session
+            && (record.note.is_none() || note_of(request).is_none() || record.note == note_of(request))
             && record.consistency >= quiet;
         let gaps = PointQuery {
             kinds: vec![PointKind::Gap],
@@ -198,7 +204,7 @@ impl Engine {
             missed: None,
             trigger: request.trigger.clone(),
             call_id: request.call_id.clone(),
-            note: request.note.as_ref().map(|note| note.trim().chars().take(500).collect()),
+            note: note_of(request),
             at: now,
             walk_started: now,
             changed: 0,
@@ -346,6 +352,11 @@ impl Engine {
         self.parts.index.apply(&Batch { follows: Some(follows), ops })?;
         Ok(point.id)
     }
+}
+
+/// A person's words, as they are kept.
+fn note_of(request: &SaveRequest) -> Option<String> {
+    request.note.as_ref().map(|note| note.trim().chars().take(500).collect())
 }
 
 fn consistency(captured: &Captured) -> Consistency {

@@ -26,6 +26,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// What rolling back could not put back.
+#[derive(Default)]
+struct Rest {
+    left: Vec<RelPath>,
+    stored: Vec<(RelPath, ObjectId)>,
+}
+
 /// A transaction whose intent is durable.
 struct Open {
     operation: Operation,
@@ -44,10 +51,10 @@ impl Engine {
             Err(EngineError::Snapshot(source)) => return Err(EngineError::Guard { source }),
             other => other?,
         };
-        Self::admit(order, &draft.preview)?;
         if order.plan_id.as_ref().is_some_and(|id| *id != draft.preview.plan_id) {
             return Err(EngineError::Stale { paths: Vec::new() });
         }
+        Self::admit(order, &draft.preview)?;
         if let Some(approved) = &approved {
             refuse_wider(&approved.plan, &draft.preview.plan)?;
         }
@@ -66,10 +73,10 @@ impl Engine {
             self.refuse_unfinished()?;
             self.draft(order, false)?.preview
         };
-        Self::admit(order, &preview)?;
         if order.plan_id.as_ref().is_some_and(|id| *id != preview.plan_id) {
             return Err(EngineError::Stale { paths: Vec::new() });
         }
+        Self::admit(order, &preview)?;
         if preview.plan.is_empty() && order.cut.is_none() {
             return Ok(preview);
         }
@@ -179,6 +186,7 @@ impl Engine {
                 child: fork.as_ref().map(|f| f.child.clone()),
                 summary: summary(order, &draft.preview.plan),
                 expired: false,
+                stored: Vec::new(),
             };
             let intent = Intent {
                 operation,
@@ -241,8 +249,8 @@ impl Engine {
     fn apply(&self, order: &Order, draft: Draft, open: &Open, locked: Locked) -> Result<Outcome, EngineError> {
         let changes = &draft.preview.plan.changes;
         if let Err((applied, stopped)) = self.apply_all(changes, &Temporaries(open.operation.id)) {
-            let left = self.roll_back(open, changes, &applied)?;
-            return Err(stopped.map_or(EngineError::Interrupted, |error| failure(open, error, left)));
+            let rest = self.roll_back(open, changes, &applied, stopped.as_ref())?;
+            return Err(stopped.map_or(EngineError::Interrupted, |error| failure(open, error, rest)));
         }
         let touched: Vec<RelPath> = changes.iter().map(|c| c.path.clone()).collect();
         if let Err(source) = self.parts.files.sync(&touched) {
@@ -317,7 +325,9 @@ impl Engine {
                 to: IntentState::Forking,
             },
         });
-        self.parts.index.apply(&Batch { follows: None, ops })?;
+        let (id, guard) = (operation.id, open.guard.id);
+        let unrecorded = |source| EngineError::Unrecorded { operation: id, guard, source };
+        self.parts.index.apply(&Batch { follows: None, ops }).map_err(unrecorded)?;
         drop(locked);
         let mut notes = draft.preview.notes;
         notes
@@ -422,27 +432,42 @@ impl Engine {
         open: &Open,
         changes: &[Change],
         applied: &BTreeSet<usize>,
-    ) -> Result<Vec<RelPath>, EngineError> {
+        stopped: Option<&FsError>,
+    ) -> Result<Rest, EngineError> {
         let temporaries = Temporaries(open.operation.id);
         let stuck = |source| EngineError::Stuck { operation: open.operation.id, guard: open.guard.id, source };
-        let mut left = Vec::new();
+        let mut rest = Rest::default();
+        if let Some(FsError::Changed { path, stored: Some(blob), .. }) = stopped {
+            rest.stored.push((path.clone(), *blob));
+        }
         let applied: Vec<(usize, &Change)> = changes.iter().enumerate().filter(|(n, _)| applied.contains(n)).collect();
         for (n, change) in applied.iter().copied().rev() {
             match self.parts.files.apply(&change.inverse(), &temporaries, n, &*self.parts.snapshots) {
                 Ok(()) => {}
-                Err(FsError::Changed { path, .. } | FsError::NotEmpty { path }) => left.push(path),
+                Err(FsError::Changed { path, stored, .. }) => {
+                    rest.stored.extend(stored.map(|blob| (path.clone(), blob)));
+                    rest.left.push(path);
+                }
+                Err(FsError::NotEmpty { path }) => rest.left.push(path),
                 Err(source) => return Err(stuck(source)),
             }
         }
         let touched: Vec<RelPath> = applied.iter().map(|(_, change)| change.path.clone()).collect();
         self.parts.files.sync(&touched).map_err(stuck)?;
-        self.close_rolled_back(&open.operation)?;
-        Ok(left)
+        self.close_rolled_back(&open.operation, &rest.stored)?;
+        Ok(rest)
     }
 
     /// Closes a transaction that was taken back: it counts for nothing.
-    pub(super) fn close_rolled_back(&self, operation: &Operation) -> Result<(), EngineError> {
-        let rolled = Operation { state: OpState::RolledBack, ..operation.clone() };
+    ///
+    /// `stored`: content of others that could not stay; the operation keeps it from being collected.
+    pub(super) fn close_rolled_back(
+        &self,
+        operation: &Operation,
+        stored: &[(RelPath, ObjectId)],
+    ) -> Result<(), EngineError> {
+        let stored = [operation.stored.as_slice(), stored].concat();
+        let rolled = Operation { state: OpState::RolledBack, stored, ..operation.clone() };
         let ops = vec![
             IndexOp::UpdateOperation { operation: Box::new(rolled) },
             IndexOp::CloseIntent { operation: operation.id },
@@ -531,14 +556,13 @@ fn refuse_wider(approved: &Plan, now: &Plan) -> Result<(), EngineError> {
     if paths.is_empty() { Ok(()) } else { Err(EngineError::Stale { paths }) }
 }
 
-fn failure(open: &Open, error: FsError, left: Vec<RelPath>) -> EngineError {
+fn failure(open: &Open, error: FsError, rest: Rest) -> EngineError {
     let (operation, guard): (OpId, PointId) = (open.operation.id, open.guard.id);
+    let Rest { left, stored } = rest;
     match error {
-        FsError::Changed { path, stored, .. } => {
-            let stored = stored.map(|blob| (path.clone(), blob)).into_iter().collect();
+        FsError::Changed { path, .. } | FsError::NotEmpty { path } => {
             EngineError::Changed { path, left, stored, operation, guard }
         }
-        FsError::NotEmpty { path } => EngineError::Changed { path, left, stored: Vec::new(), operation, guard },
         source => EngineError::Apply { operation, guard, source },
     }
 }

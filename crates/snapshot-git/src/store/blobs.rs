@@ -77,6 +77,6 @@ impl Store {
             return Ok(true);
         }
         self.refresh()?;
-        Ok(self.contains_on_disk(&id))
+        Ok(self.contains_on_disk(&id) || self.is_loose(&id))
     }
 }

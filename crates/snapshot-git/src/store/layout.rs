@@ -99,10 +99,7 @@ fn check_format(found: &str) -> Result<(), SnapshotError> {
         Some((major, _)) if major > MAJOR => {
             Err(SnapshotError::TooNew { found: text.to_owned(), supported: format!("{MAJOR}.{MINOR}") })
         }
-        _ => Err(SnapshotError::Other {
-            what: "reading the store's format",
-            source: format!("{text:?} is no format").into(),
-        }),
+        _ => Err(SnapshotError::BadStore { what: format!("{text:?} is no format") }),
     }
 }
 

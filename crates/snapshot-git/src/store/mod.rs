@@ -410,7 +410,7 @@ impl Store {
         !std::mem::replace(&mut *self.checked.lock().unwrap_or_else(PoisonError::into_inner), true)
     }
 
-    fn is_loose(&self, id: &ObjectId) -> bool {
+    pub(crate) fn is_loose(&self, id: &ObjectId) -> bool {
         let hex = id.to_string();
         self.dir.join("objects").join(&hex[..2]).join(&hex[2..]).exists()
     }

@@ -111,6 +111,7 @@ pub fn operation(ord: u64, state: OpState) -> Operation {
         child: None,
         summary: "to t1".to_owned(),
         expired: false,
+        stored: Vec::new(),
     }
 }
 

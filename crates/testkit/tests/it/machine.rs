@@ -629,7 +629,7 @@ fn at_or_below(path: &[u8], dir: &[u8]) -> bool {
 
 /// Some rule of the alphabet may ignore it.
 fn ignorable(path: &[u8]) -> bool {
-    path.ends_with(b".log")
+    path.split(|b| *b == b'/').any(|part| part.ends_with(b".log"))
         || at_or_below(path, b"build")
         || at_or_below(path, b"dist")
         || path == b"a"

@@ -355,3 +355,113 @@ fn captures_and_previews_are_read_only() {
     assert_eq!(scan(&world.root(), true), before);
     assert_eq!(stamps(&world), stamp);
 }
+
+/// Moves the packs that hold what only the newest capture added out of the store, and back.
+fn newest_pack(world: &World) -> std::path::PathBuf {
+    let packs = world.base().join("store/git/objects/pack");
+    let all = fs::read_dir(packs).unwrap().map(|entry| entry.unwrap().path());
+    let packs = all.filter(|path| path.extension().is_some_and(|e| e == "pack"));
+    packs.max_by_key(|path| fs::metadata(path).unwrap().modified().unwrap()).unwrap()
+}
+
+/// One unreadable record must not take protection away, nor stand in the way of the points that are whole.
+#[test]
+fn a_damaged_newest_record_is_set_aside() {
+    let mut world = World::plain();
+    world.write("p", "1");
+    let first = world.save();
+    std::thread::sleep(std::time::Duration::from_millis(30));
+    world.write("p", "2");
+    world.write("d/f", "new directory, new tree");
+    world.save();
+    let pack = newest_pack(&world);
+    for extension in ["pack", "idx"] {
+        fs::remove_file(pack.with_extension(extension)).unwrap();
+    }
+    world.reopen();
+    world.write("p", "3");
+    let third = world.save();
+    assert!(third.created);
+    // Nobody knows who changed what between the first point and the third: that takes a decision.
+    match world.engine.restore(&to(first.point.id)) {
+        Err(EngineError::Undecided { preview }) => assert_eq!(names(&preview.plan.hand_made), ["p"]),
+        other => panic!("{other:?}"),
+    }
+    let decided = RestorePolicy { drift: DriftPolicy::Overwrite, ..RestorePolicy::default() };
+    world.engine.restore(&RestoreRequest { policy: decided, ..to(first.point.id) }).unwrap();
+    assert_eq!(world.read("p"), "1");
+}
+
+/// A collection around a missing tree would drop what is left of a point: it refuses, and nothing is lost when the
+/// tree comes back.
+#[test]
+fn gc_refuses_around_a_missing_tree() {
+    let mut world = World::plain();
+    world.write("a", "one");
+    world.save();
+    std::thread::sleep(std::time::Duration::from_millis(30));
+    world.write("b", "two");
+    world.save();
+    let pack = newest_pack(&world);
+    let away = world.base().join("away");
+    fs::create_dir(&away).unwrap();
+    for extension in ["pack", "idx"] {
+        let from = pack.with_extension(extension);
+        fs::rename(&from, away.join(from.file_name().unwrap())).unwrap();
+    }
+    world.reopen();
+    assert!(world.engine.gc(false).is_err());
+    for extension in ["pack", "idx"] {
+        let to = pack.with_extension(extension);
+        fs::rename(away.join(to.file_name().unwrap()), &to).unwrap();
+    }
+    world.reopen();
+    assert!(world.engine.verify(VerifyLevel::Rehash).unwrap().damaged.is_empty());
+}
+
+/// A directory that an undo leaves because something is in it is named by what is in it.
+#[test]
+fn an_undo_names_what_keeps_a_directory() {
+    let world = World::plain();
+    world.write("d/f", "1");
+    let first = world.save();
+    world.remove("d");
+    world.save();
+    world.engine.restore(&to(first.point.id)).unwrap();
+    world.write("d/mine", "mine");
+    let done = world.engine.undo(&undo()).unwrap();
+    assert_eq!(names(&done.plan.kept_new), ["d/mine"]);
+    assert_eq!(world.read("d/mine"), "mine");
+    assert!(!world.at("d/f").exists());
+}
+
+#[test]
+fn an_unknown_path_to_overwrite_is_refused_and_what_is_left_out_is_named() {
+    let world = World::new(Kind::Memory, false, CapturePolicy { untracked_max_bytes: 100, ..CapturePolicy::default() });
+    world.write("a", "v1");
+    world.turn_start("h:s", 1);
+    world.write("a", "v2");
+    world.write("big", &"x".repeat(200));
+    world.turn_end("h:s", 1);
+    let typo = RestorePolicy { overwrite: vec![path("nosuch")], ..RestorePolicy::default() };
+    assert!(matches!(
+        world.engine.restore(&RestoreRequest { policy: typo, ..to("h:s/t1^") }),
+        Err(EngineError::UnknownPath { .. })
+    ));
+    let done = world.engine.restore(&exactly("h:s/t1^")).unwrap();
+    assert!(done.plan.uncovered.iter().any(|s| s.path == path("big") && s.reason == SkipReason::TooLarge));
+}
+
+/// Deduplication does not swallow words, and a gap is followed by a record.
+#[test]
+fn a_note_on_an_unchanged_state_is_kept() {
+    let world = World::plain();
+    world.write("a", "v1");
+    let first = world.save();
+    let noted =
+        |note: &str| checkpoint_core::SaveRequest { note: Some(note.into()), ..checkpoint_core::SaveRequest::manual() };
+    let same = world.engine.save(&noted("before the refactoring")).unwrap();
+    assert_eq!((same.created, same.point.id), (false, first.point.id));
+    assert_eq!(same.point.note.as_deref(), Some("before the refactoring"));
+    assert!(world.engine.save(&noted("another thought")).unwrap().created);
+}
