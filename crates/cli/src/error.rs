@@ -50,7 +50,7 @@ pub(crate) enum CliError {
     Engine(#[from] EngineError),
     /// The engine, about a plan for this workspace.
     #[error("{engine}")]
-    Planned { engine: EngineError, facts: Facts },
+    Planned { engine: EngineError, facts: Box<Facts> },
     /// The data directory.
     #[error(transparent)]
     Data(#[from] DataError),
@@ -490,8 +490,9 @@ fn engine_hints(error: &EngineError, typed: &Typed, facts: &Facts) -> Vec<String
                 let others: Vec<&str> = others.into_iter().map(String::as_str).collect();
                 hints.push(format!("there is: {}", others.join("  ")));
             }
-            let session =
-                |choice: &&String| choice.strip_prefix("--session ").map(|key| typed.with(&["--session", key]));
+            let session = |choice: &&String| {
+                choice.strip_prefix("--session ").map(|key| typed.decided(&["--session"], Some(quote(key))))
+            };
             hints.extend(sessions.iter().filter_map(session).map(|command| format!("one of them: {command}")));
             hints.push(typed.other(&["log"]));
             hints
@@ -506,7 +507,7 @@ fn engine_hints(error: &EngineError, typed: &Typed, facts: &Facts) -> Vec<String
         EngineError::NotApproved { declined: false, preview } => {
             vec![format!("to confirm: {}", typed.with(&["--plan", &preview.plan_id, "--yes"]))]
         }
-        EngineError::Unfinished { .. } | EngineError::Stuck { .. } => vec![
+        EngineError::Unfinished { .. } | EngineError::Stuck { .. } | EngineError::Unrecorded { .. } => vec![
             format!("to do the rest: {}", typed.other(&["recover", "--finish"])),
             format!("to take it back: {}", typed.other(&["recover", "--back"])),
         ],
@@ -540,9 +541,15 @@ fn engine_hints(error: &EngineError, typed: &Typed, facts: &Facts) -> Vec<String
         | EngineError::Snapshot(checkpoint_core::SnapshotError::TooNew { .. }) => {
             vec!["a newer rwd wrote it: update rwd".into()]
         }
-        EngineError::Changed { stored, .. } if !stored.is_empty() => {
-            vec!["content that could not be put back is in the store, under the ids listed".into()]
-        }
+        EngineError::Changed { stored, .. } => stored
+            .iter()
+            .map(|(path, blob)| {
+                format!(
+                    "what somebody else wrote to {path} is kept; to see it: {}",
+                    typed.other(&["show", &blob.to_string()])
+                )
+            })
+            .collect(),
         EngineError::Session(checkpoint_core::SessionError::Unsupported) => {
             vec![format!("files alone: {}", typed.decided(&["--files"], None))]
         }
@@ -676,6 +683,15 @@ mod tests {
         let error = CliError::failure("outer", inner);
         assert_eq!(causes(&error), ["inner"]);
         assert_eq!(report(&error, &Typed::default()).exit, exit::FAILURE);
+    }
+
+    /// A path that the message names is among the paths, too.
+    #[test]
+    fn missing_content_is_named() {
+        let point = checkpoint_core::PointId::from_bytes([1; 16]);
+        let of = |why: &str| paths(&EngineError::NotRestorable { point, why: why.to_owned() }.into());
+        assert_eq!(of("the content of a b is missing from the store"), [wire::reason(b"a b", "missing", None)]);
+        assert_eq!(of("its capture did not happen"), []);
     }
 
     /// Design § 9: each kind of ending has its code.

@@ -215,7 +215,7 @@ fn carry_out(run: &Run, verb: &'static str, opened: &Opened, mut wanted: Wanted)
             });
         }
         Err(engine) => {
-            return nothing_or(run, verb, CliError::Planned { engine, facts: opened.facts(run)? });
+            return nothing_or(run, verb, CliError::Planned { engine, facts: Box::new(opened.facts(run)?) });
         }
     };
     // What it came to be: going to an operation's guard is its undo, and the undo of an undo is a redo.

@@ -49,7 +49,7 @@ impl PathEntry {
 impl StoredEntry {
     /// For people: where the bytes are now.
     pub(crate) fn line(&self) -> String {
-        format!("what somebody else wrote to {} is kept as blob {}", shown(&self.path), self.blob)
+        format!("what somebody else wrote to {} is kept; to see it: rwd show {}", shown(&self.path), self.blob)
     }
 }
 

@@ -168,14 +168,14 @@ fn a_broken_pipe_is_0() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
-/// True once the process catches SIGINT.
+/// True once the process catches signals: SIGHUP is the last it asks for, so SIGINT is settled by then.
 fn listens(pid: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let mask = status
         .lines()
         .find_map(|line| line.strip_prefix("SigCgt:"))
         .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask & 2 != 0)
+    mask.is_some_and(|mask| mask & 1 != 0)
 }
 
 fn interrupt(pid: u32) {
@@ -183,39 +183,25 @@ fn interrupt(pid: u32) {
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
 }
 
-/// The first signal stops at the next safe place, the second at once; both are 130.
+/// A signal ends the wait for a lock that somebody else holds, and nothing was written.
 #[test]
 fn interrupted_is_130() {
-    let sandbox = saved().with("RWD_LOCK_WAIT_MS", "60000");
+    let sandbox = saved().with("RWD_LOCK_WAIT_MS", "600000");
     sandbox.write("a", "two\n");
     sandbox.ok(&["save"]);
     let lock = fs::File::open(sandbox.store().join("lock")).unwrap();
-    for twice in [false, true] {
-        lock.lock().unwrap();
-        let child = sandbox
-            .command(&["to", "latest~1", "--yes", "--json"])
-            .stdout(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
+    lock.lock().unwrap();
+    for args in [&["to", "latest~1", "--yes", "--json"][..], &["save", "--json"]] {
+        let child = sandbox.command(args).stdout(std::process::Stdio::piped()).spawn().unwrap();
         while !listens(child.id()) {
             std::thread::yield_now();
         }
         interrupt(child.id());
-        if twice {
-            // The first must have been noticed before the second counts as one.
-            std::thread::sleep(std::time::Duration::from_millis(100));
-            interrupt(child.id());
-        } else {
-            lock.unlock().unwrap();
-        }
         let ran = crate::sandbox::ended(child);
         assert_eq!(ran.code, 130, "{ran:?}");
-        if twice {
-            lock.unlock().unwrap();
-        } else {
-            assert_eq!(ran.json()["error"]["code"], "interrupted");
-        }
+        assert_eq!(ran.json()["error"]["code"], "interrupted");
     }
+    lock.unlock().unwrap();
     assert_eq!(sandbox.read("a"), "two\n");
     sandbox.json(6, &["recover", "--back"]);
     sandbox.json(0, &["to", "latest~1", "--yes"]);
