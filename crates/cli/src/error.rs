@@ -2,10 +2,10 @@
 
 use std::error::Error;
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
-use checkpoint_core::{Blocked, BoxError, EngineError, FsError, LockError, Plan, RelPath};
+use checkpoint_core::{Blocked, BoxError, EngineError, FsError, LockError, Preview, RelPath};
 use index_store::DataError;
 
 use crate::compose::StoppedWaiting;
@@ -132,14 +132,19 @@ pub(crate) struct Facts {
 impl Facts {
     /// A path of the workspace as an argument, for a shell to read back.
     fn argument(&self, path: &RelPath) -> String {
+        let bytes = self.relative(path).into_os_string().into_vec();
+        // A flag's value must not look like a flag.
+        if bytes.starts_with(b"-") { quote_bytes(&[b"./", &bytes[..]].concat()) } else { quote_bytes(&bytes) }
+    }
+
+    /// A path of the workspace as it is named from the current directory.
+    pub(crate) fn relative(&self, path: &RelPath) -> PathBuf {
         let there = Path::new(OsStr::from_bytes(path.as_bytes()));
         let shared = self.below.components().zip(there.components()).take_while(|(a, b)| a == b).count();
         let mut relative = PathBuf::new();
         relative.extend(self.below.components().skip(shared).map(|_| Component::ParentDir));
         relative.extend(there.components().skip(shared));
-        let bytes = if relative.as_os_str().is_empty() { b"." } else { relative.as_os_str().as_bytes() };
-        // A flag's value must not look like a flag.
-        if bytes.starts_with(b"-") { quote_bytes(&[b"./", bytes].concat()) } else { quote_bytes(bytes) }
+        if relative.as_os_str().is_empty() { PathBuf::from(".") } else { relative }
     }
 }
 
@@ -501,16 +506,15 @@ fn engine_hints(error: &EngineError, typed: &Typed, facts: &Facts) -> Vec<String
         EngineError::BadName { .. } => {
             vec!["a name is a word that reads as no position or id, as before-refactor".into()]
         }
-        EngineError::Undecided { preview } => undecided_hints(&preview.plan, typed, facts),
+        EngineError::Undecided { preview } => undecided_hints(preview, typed, facts),
         EngineError::Blocked { blocked } => blocked_hints(blocked, typed),
         EngineError::Stale { .. } => vec![format!("to plan again: {}", typed.with(&[]))],
         EngineError::NotApproved { declined: false, preview } => {
             vec![format!("to confirm: {}", typed.with(&["--plan", &preview.plan_id, "--yes"]))]
         }
-        EngineError::Unfinished { .. } | EngineError::Stuck { .. } | EngineError::Unrecorded { .. } => vec![
-            format!("to do the rest: {}", typed.other(&["recover", "--finish"])),
-            format!("to take it back: {}", typed.other(&["recover", "--back"])),
-        ],
+        EngineError::Unfinished { .. } | EngineError::Stuck { .. } | EngineError::Unrecorded { .. } => {
+            recover_hints(typed)
+        }
         EngineError::OnlyForward { .. } | EngineError::NotForked { .. } => {
             vec![format!("to finish it: {}", typed.other(&["recover", "--finish"]))]
         }
@@ -557,12 +561,23 @@ fn engine_hints(error: &EngineError, typed: &Typed, facts: &Facts) -> Vec<String
     }
 }
 
+/// The two ways out of an unfinished operation.
+pub(crate) fn recover_hints(typed: &Typed) -> Vec<String> {
+    vec![
+        format!("to do the rest: {}", typed.other(&["recover", "--finish"])),
+        format!("to take it back: {}", typed.other(&["recover", "--back"])),
+    ]
+}
+
 /// How hand-made and foreign paths can be decided about.
-pub(crate) fn undecided_hints(plan: &Plan, typed: &Typed, facts: &Facts) -> Vec<String> {
+pub(crate) fn undecided_hints(preview: &Preview, typed: &Typed, facts: &Facts) -> Vec<String> {
+    let plan = &preview.plan;
     let mut hints = Vec::new();
     if !facts.turns {
+        // After a save, `latest` is another point: the id stays.
+        let goal = preview.target.as_ref().map(|point| format!(" and go to {}", point.id.short())).unwrap_or_default();
         hints.push(format!(
-            "nothing recorded who made these changes: run {} first, or add --overwrite-drift; undo brings them back",
+            "nothing recorded who made these changes: run {} first{goal}, or add --overwrite-drift; undo brings them back",
             typed.other(&["save"])
         ));
     }

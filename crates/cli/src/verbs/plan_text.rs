@@ -2,7 +2,7 @@
 
 use checkpoint_core::{GuardMode, OpKind, Operation, Outcome, Preview, RestorePolicy, Status};
 
-use crate::error::{Facts, blocked_hints, undecided_hints};
+use crate::error::{Facts, blocked_hints, recover_hints, undecided_hints};
 use crate::run::Run;
 use crate::text::{self, put};
 use crate::wire;
@@ -28,8 +28,10 @@ pub(super) fn preview_answer(
     let plan = &preview.plan;
     let to = run.typed.as_verb("preview", "to");
     let lenient = policy.skip_blocked || policy.guard == GuardMode::Warn;
-    let decisions = if !plan.undecided.is_empty() {
-        undecided_hints(plan, &to, facts)
+    let decisions = if unfinished.is_some() {
+        recover_hints(&run.typed)
+    } else if !plan.undecided.is_empty() {
+        undecided_hints(preview, &to, facts)
     } else if !plan.blocked.is_empty() && !lenient {
         blocked_hints(&plan.blocked, &to)
     } else {
@@ -224,7 +226,7 @@ pub(super) fn outcome_text(run: &Run, answer: &wire::Restored, outcome: &Outcome
     text::reasons(&mut out, "not covered by that point, left alone:", &answer.uncovered);
     kept(&mut out, answer.kept_new.len());
     for entry in &answer.stored {
-        put!(out, "{}\n", entry.line());
+        put!(out, "{}\n", entry.line(&run.typed));
     }
     for note in &answer.notes {
         put!(out, "{}\n", wire::shown(note));

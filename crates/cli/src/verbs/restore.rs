@@ -296,7 +296,7 @@ pub(crate) fn recover(run: &Run, args: &RecoverArgs) -> Result<u8, CliError> {
         let mut out =
             format!("{done}: {}\n", text::count((answer.restored.len() + answer.removed.len()) as u64, "file"));
         for entry in &answer.stored {
-            put!(out, "{}\n", entry.line());
+            put!(out, "{}\n", entry.line(&run.typed));
         }
         for note in &answer.notes {
             put!(out, "{}\n", wire::shown(note));

@@ -155,7 +155,7 @@ fn human(run: &Run, answer: &wire::Shown, point: &Point) -> String {
         field("commit", commit);
     }
     for change in answer.changes.iter().take(30) {
-        out.push_str(&diff::line(change, false));
+        out.push_str(&diff::line(change, &change.line(), false));
     }
     if answer.changes.len() > 30 {
         put!(out, "  and {} more\n", answer.changes.len() - 30);

@@ -180,3 +180,25 @@ fn an_interrupt() {
     let same = sandbox.json(0, &["save"]);
     assert_eq!((same["created"].clone(), same["changed"].clone()), (false.into(), 0.into()));
 }
+
+/// What diff names in a directory can be typed there, and piped back in.
+#[test]
+fn diff_names_paths_from_the_current_directory() {
+    let sandbox = Sandbox::new();
+    sandbox.write("top", "one\n");
+    sandbox.write("sub/a", "one\n");
+    sandbox.ok(&["save"]);
+    sandbox.write("top", "two\n");
+    sandbox.write("sub/a", "two\n");
+    let dir = sandbox.work().join("sub");
+    let run = |args: &[&str]| ran(sandbox.command(args).current_dir(&dir));
+    assert_eq!(run(&["diff", "--name-only"]).out, "a\n../top\n");
+    assert!(run(&["diff"]).out.contains("  modified  ../top\n"));
+    assert_eq!(run(&["diff", "--name-only", "--", "../top"]).out, "../top\n");
+    assert_eq!(crate::sandbox::listed(&run(&["diff", "--json"]).json()["changes"]), ["sub/a", "top"]);
+    sandbox.ok(&["save"]);
+    let piped = "rwd diff latest~1 --name-only > ../list; rwd to latest~1 --yes --paths-from ../list";
+    let piped = piped.replace("; rwd", &format!("; {}", env!("CARGO_BIN_EXE_rwd")));
+    assert_eq!(pasted(&sandbox, &dir, &piped).code, 0);
+    assert_eq!((sandbox.read("top"), sandbox.read("sub/a")), ("one\n".into(), "one\n".into()));
+}

@@ -90,6 +90,10 @@ fn an_unfinished_operation_is_7_and_named_everywhere() {
     assert_eq!(sandbox.json(0, &["status"])["unfinished"], "07".repeat(16));
     assert!(sandbox.ok(&[]).out.starts_with("operation 07070707 is unfinished"));
     assert_eq!(sandbox.json(7, &["doctor"])["ok"], false);
+    // No command is offered that would be refused.
+    let preview = sandbox.json(0, &["preview", "latest~1"]);
+    assert!(preview.get("apply").is_none(), "{preview}");
+    assert!(preview["decisions"][0].as_str().unwrap().ends_with("rwd recover --finish"), "{preview}");
     // A capture goes on meanwhile.
     sandbox.json(0, &["save"]);
     for args in [&["save"][..], &["diff"], &["preview", "latest"], &["gc", "--dry-run"], &["log"], &["status"]] {
