@@ -39,7 +39,16 @@ pub enum LockFailure {
 /// each other.
 #[derive(Debug)]
 pub struct FileLock {
-    _file: File,
+    file: File,
+}
+
+/// Closing the file is not enough: a process that another thread is just starting has a copy of every descriptor until
+/// it runs its program, and would keep the lock that long.
+impl Drop for FileLock {
+    fn drop(&mut self) {
+        // If this fails, closing the file is what is left, and that follows.
+        let _closed_instead = self.file.unlock();
+    }
 }
 
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
@@ -60,8 +69,12 @@ impl FileLock {
                 LockMode::Exclusive => file.try_lock(),
             };
             match tried {
-                Ok(()) if still_there(path, &file)? => return Ok(Self { _file: file }),
                 Ok(()) => {
+                    let lock = Self { file };
+                    if still_there(path, &lock.file)? {
+                        return Ok(lock);
+                    }
+                    drop(lock);
                     file = open(path)?;
                     continue;
                 }
@@ -94,5 +107,26 @@ fn still_there(path: &Path, file: &File) -> Result<bool, Error> {
         Ok(named) => Ok(named.same_file(&held)),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(e) => Err(failed(e)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A second descriptor of the same open file is what a child has between its fork and its exec.
+    #[test]
+    fn a_lock_that_was_let_go_is_free_though_a_child_has_the_descriptor_still() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        for mode in [LockMode::Exclusive, LockMode::Shared] {
+            let held = FileLock::acquire(&path, mode, Duration::ZERO).unwrap();
+            let child = held.file.try_clone().unwrap();
+            let taken = || FileLock::acquire(&path, LockMode::Exclusive, Duration::ZERO);
+            assert!(matches!(taken(), Err(LockFailure::Busy)));
+            drop(held);
+            drop(taken().unwrap());
+            drop(child);
+        }
     }
 }

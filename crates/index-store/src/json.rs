@@ -14,7 +14,9 @@ use crate::{
     apply::apply,
     durable::{self, Locked},
     format::Format,
+    high::{High, Reached},
     line::{self, LineError},
+    query,
     rows::Rows,
     surface::index_store,
     tree::{Journal, Tree},
@@ -39,7 +41,8 @@ impl Default for JsonOptions {
 ///
 /// A batch is one appended line and one sync. An unfinished line at the end is what a crash leaves: it reads as if it
 /// were not there, and the next batch cuts it off. Anything else that does not read is [`IndexError::Damaged`].
-/// Several handles, in one process or many, may be used on one file; an advisory lock on it orders them.
+/// Several handles, in one process or many, may be used on one file; an advisory lock on it orders them. A file that
+/// is not as far as the mark beside it (`index.high`) says has lost lines and is damaged too.
 #[derive(Debug)]
 pub struct JsonIndex {
     path: PathBuf,
@@ -80,6 +83,7 @@ impl JsonIndex {
     /// Opens an index, and creates it first when there is none. Two processes may do so at once.
     pub fn create(path: &Path, options: JsonOptions) -> Result<Self, IndexError> {
         if !path.try_exists().map_err(io_error)? {
+            High::of(path).check_new(path)?;
             let line = line::write(Format::CURRENT, 0, std::iter::empty()).map_err(|source| unwritable(&source))?;
             let temporary = durable::temporary(path).map_err(io_error)?;
             durable::create_new(&temporary)
@@ -111,6 +115,7 @@ impl JsonIndex {
         let locked = Locked::new(Arc::clone(&log.file));
         if durable::is_at(&log.file, &self.path).map_err(io_error)? {
             log.catch_up()?;
+            log.check(&self.path)?;
             return Ok(locked);
         }
         // Compacted by somebody else meanwhile.
@@ -160,6 +165,7 @@ impl JsonIndex {
         log.read += line.len() as u64;
         log.lines += 1;
         log.revision = revision.0;
+        High::of(&self.path).raise(Reached { revision, newest: query::newest(&log.tree)? });
         Ok(revision)
     }
 
@@ -259,8 +265,15 @@ impl Log {
                 // A file gets its name only with its first line complete.
                 return Err(damaged("the file has no first line", "it is empty or cut off"));
             }
+            log.check(path)?;
             return Ok((log, locked));
         }
+    }
+
+    /// Fails when lines are gone that somebody has written. The caller holds the lock and has read everything.
+    fn check(&self, path: &Path) -> Result<(), IndexError> {
+        let high = High::of(path);
+        high.check("index.jsonl", &self.tree, high.read()).map(drop)
     }
 
     /// True when there is nothing to read: same file, same length.

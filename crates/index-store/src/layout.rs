@@ -6,12 +6,13 @@
 //! <data>/workspaces/<id>/git/          the object database
 //! <data>/workspaces/<id>/stat.cache    change-detection cache
 //! <data>/workspaces/<id>/index.sqlite  or index.jsonl
+//! <data>/workspaces/<id>/index.high    how far the index had come
 //! <data>/workspaces/<id>/lock, epoch
 //! ```
 
 use std::{
     ffi::OsString,
-    fmt,
+    fmt, io,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -24,6 +25,7 @@ use crate::{
     durable::{self, Locked},
     epoch::Epoch,
     error::DataError,
+    high::High,
     json::{JsonIndex, JsonOptions},
     lock::WorkspaceLock,
     sqlite::{Journal, SqliteIndex, SqliteOptions},
@@ -189,8 +191,26 @@ impl WorkspaceDir {
         })
     }
 
-    /// The form in which the index exists. Both at once is damage: nobody can say which one is current.
+    /// The form in which the index exists, `None` in a new workspace. Both at once is damage: nobody can say which one
+    /// is current. None is damage too where there was one: its packs or its mark are there.
     pub fn index_kind(&self) -> Result<Option<IndexKind>, DataError> {
+        if let Some(kind) = self.kind_of_file()? {
+            return Ok(Some(kind));
+        }
+        let Some(trace) = self.trace_of_index()? else { return Ok(None) };
+        // Somebody else may have made the index meanwhile, and all that comes after it.
+        if let Some(kind) = self.kind_of_file()? {
+            return Ok(Some(kind));
+        }
+        let source = format!(
+            "its index is missing, though {} is there; put the index back, or move the directory of the workspace away to \
+             begin anew",
+            trace.display()
+        );
+        Err(DataError::Damaged { path: self.path.clone(), source: source.into() })
+    }
+
+    fn kind_of_file(&self) -> Result<Option<IndexKind>, DataError> {
         let exists = |kind| {
             let file = self.index_file(kind);
             file.try_exists().map_err(DataError::io(file))
@@ -206,8 +226,29 @@ impl WorkspaceDir {
         }
     }
 
-    /// Opens the index, and creates it first when there is none. Asking for another form than the existing one is
-    /// [`DataError::OtherIndex`].
+    /// A file that is there only after an index was.
+    fn trace_of_index(&self) -> Result<Option<PathBuf>, DataError> {
+        let high = High::of(&self.index_file(IndexKind::default()));
+        if high.exists().map_err(DataError::io(high.path()))? {
+            return Ok(Some(high.path().to_owned()));
+        }
+        let packs = self.git().join("objects/pack");
+        let entries = match std::fs::read_dir(&packs) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(DataError::Io { path: packs, source: error }),
+        };
+        for entry in entries {
+            let path = entry.map_err(DataError::io(&packs))?.path();
+            if path.extension().is_some_and(|end| end == "pack") {
+                return Ok(Some(path));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Opens the index, and creates it first in a new workspace; where [`Self::index_kind`] says that it is missing,
+    /// that is an error. Asking for another form than the existing one is [`DataError::OtherIndex`].
     pub fn open_index(&self, options: IndexOptions) -> Result<Box<dyn IndexStore>, DataError> {
         let mut existing = self.index_kind()?;
         let mut _creating = None;
@@ -223,12 +264,18 @@ impl WorkspaceDir {
             (existing, asked) => existing.or(asked).unwrap_or_default(),
         };
         let file = self.index_file(kind);
+        // What was just there is never made anew.
+        let new = existing.is_none();
         Ok(match kind {
             IndexKind::Sqlite => {
                 let options = SqliteOptions { journal: options.journal, ..SqliteOptions::default() };
-                Box::new(SqliteIndex::create(&file, options).map_err(DataError::Index)?)
+                let open = if new { SqliteIndex::create } else { SqliteIndex::open };
+                Box::new(open(&file, options).map_err(DataError::Index)?)
             }
-            IndexKind::Json => Box::new(JsonIndex::create(&file, JsonOptions::default()).map_err(DataError::Index)?),
+            IndexKind::Json => {
+                let open = if new { JsonIndex::create } else { JsonIndex::open };
+                Box::new(open(&file, JsonOptions::default()).map_err(DataError::Index)?)
+            }
         })
     }
 }

@@ -20,6 +20,7 @@ mod durable;
 mod epoch;
 mod error;
 mod format;
+mod high;
 mod json;
 mod layout;
 mod line;

@@ -18,9 +18,14 @@ use crate::{
     document::decode,
     durable,
     format::Format,
+    high::{High, Reached},
+    query,
     rows::{FORMAT, KeyRange, Rows, RowsMut, Table, Visit},
     surface::index_store,
 };
+
+/// What errors call it.
+const NAME: &str = "index.sqlite";
 
 /// How SQLite makes a commit durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -51,11 +56,17 @@ impl Default for SqliteOptions {
 }
 
 /// An index in an SQLite database. Several handles, in one process or many, may be used on one file.
+///
+/// A database that is not as far as the mark beside it (`index.high`) says has lost entries of its log, about which
+/// SQLite says nothing; it is [`IndexError::Damaged`].
 #[derive(Debug)]
 pub struct SqliteIndex {
     path: PathBuf,
+    high: High,
     /// Device and inode: SQLite with a write-ahead log goes on with a file that has lost its name, into the void.
     file: (u64, u64),
+    /// The same of the log; `None` where there is none.
+    log: Option<(u64, u64)>,
     options: SqliteOptions,
     state: Mutex<State>,
 }
@@ -63,6 +74,8 @@ pub struct SqliteIndex {
 #[derive(Debug)]
 struct State {
     connection: Connection,
+    /// How far the index was when this handle last looked.
+    seen: Reached,
     poisoned: bool,
 }
 
@@ -74,26 +87,34 @@ impl SqliteIndex {
             // To SQLite an empty file is an empty database; here it is an index that was lost.
             return Err(damaged("index.sqlite is empty"));
         }
+        let high = High::of(path);
+        let claimed = high.read();
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags).map_err(sql_error)?;
+        let mut connection = Connection::open_with_flags(path, flags).map_err(sql_error)?;
         prepare(&connection, options).map_err(sql_error)?;
-        // Before anything is written: a newer format may mean something else by any of it.
-        format_of(&connection)?;
+        // Before anything is written: a newer format may mean something else by any of it, and a log that lost its end
+        // is evidence.
+        let transaction = connection.transaction().map_err(sql_error)?;
+        let rows = SqlRows { connection: &transaction, format: format_of(&transaction)? };
+        let seen = high.check(NAME, &rows, claimed)?;
+        drop(transaction);
+        if options.journal == Journal::Delete {
+            keep_log(&connection, false).map_err(sql_error)?;
+        }
         set_journal(&connection, options.journal)?;
-        let file = durable::number(&facts);
-        let index =
-            Self { path: path.to_owned(), file, options, state: Mutex::new(State { connection, poisoned: false }) };
-        index.check_name()?;
+        let log = number_of(&beside(path, "-wal"))?;
+        let state = Mutex::new(State { connection, seen, poisoned: false });
+        let index = Self { path: path.to_owned(), high, file: durable::number(&facts), log, options, state };
+        index.check_names()?;
         Ok(index)
     }
 
     /// Opens an index, and creates it first when there is none. Two processes may do so at once.
     pub fn create(path: &Path, options: SqliteOptions) -> Result<Self, IndexError> {
         if !path.try_exists().map_err(io_error)? {
+            High::of(path).check_new(path)?;
             for end in ["-wal", "-journal"] {
-                let mut log = path.as_os_str().to_owned();
-                log.push(end);
-                if Path::new(&log).try_exists().map_err(io_error)? {
+                if beside(path, end).try_exists().map_err(io_error)? {
                     // SQLite would take it for the log of the new database.
                     return Err(damaged("index.sqlite is gone but its log is there"));
                 }
@@ -108,26 +129,31 @@ impl SqliteIndex {
         Self::open(path, options)
     }
 
-    /// Fails when the file was removed or replaced since it was opened.
-    fn check_name(&self) -> Result<(), IndexError> {
+    /// Fails when the file or its log was removed or replaced since it was opened.
+    fn check_names(&self) -> Result<(), IndexError> {
         // By name and never by opening it: closing any descriptor of the file would drop SQLite's locks.
-        match self.path.metadata() {
-            Ok(facts) if durable::number(&facts) == self.file => Ok(()),
-            Ok(_) => Err(IndexError::Storage { source: "index.sqlite was replaced; reopen it".into() }),
-            Err(error) => Err(io_error(error)),
+        let replaced = |name: &str| IndexError::Storage { source: format!("{name} was replaced; reopen it").into() };
+        if number_of(&self.path)? != Some(self.file) {
+            return Err(replaced(NAME));
         }
+        if self.log.is_some() && number_of(&beside(&self.path, "-wal"))? != self.log {
+            return Err(replaced("index.sqlite-wal"));
+        }
+        Ok(())
     }
 
     fn read<T>(&self, query: impl FnOnce(&dyn Rows) -> Result<T, IndexError>) -> Result<T, IndexError> {
-        let mut state = self.state.lock().map_err(|_| IndexError::Poisoned)?;
+        let mut guard = self.state.lock().map_err(|_| IndexError::Poisoned)?;
+        let state = &mut *guard;
         if state.poisoned {
             return Err(IndexError::Poisoned);
         }
-        self.check_name()?;
+        self.check_names()?;
         // One transaction, so that a query of several statements sees one state.
         let transaction = state.connection.transaction().map_err(sql_error)?;
-        let format = format_of(&transaction)?;
-        query(&SqlRows { connection: &transaction, format })
+        let rows = SqlRows { connection: &transaction, format: format_of(&transaction)? };
+        state.seen = self.high.check(NAME, &rows, state.seen)?;
+        query(&rows)
     }
 
     fn write(&self, batch: &Batch) -> Result<Revision, IndexError> {
@@ -138,12 +164,18 @@ impl SqliteIndex {
         }
         let transaction =
             state.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql_error)?;
-        self.check_name()?;
-        let format = format_of(&transaction)?;
-        let applied = apply(&mut SqlRows { connection: &transaction, format }, batch);
+        self.check_names()?;
+        let mut rows = SqlRows { connection: &transaction, format: format_of(&transaction)? };
+        self.high.check(NAME, &rows, state.seen.or(self.high.read()))?;
+        let applied =
+            apply(&mut rows, batch).and_then(|revision| Ok(Reached { revision, newest: query::newest(&rows)? }));
         let (failed, unsure) = match applied {
-            Ok(revision) => match transaction.commit() {
-                Ok(()) => return Ok(revision),
+            Ok(reached) => match transaction.commit() {
+                Ok(()) => {
+                    state.seen = reached;
+                    self.high.raise(reached);
+                    return Ok(reached.revision);
+                }
                 // A commit that found no room or somebody else was rolled back as a whole; after any other failure,
                 // of a sync above all, nothing is known about what is on the disk.
                 Err(error) => match sql_error(error) {
@@ -170,9 +202,7 @@ impl SqliteIndex {
         if state.poisoned {
             return Err(IndexError::Poisoned);
         }
-        let mut log = self.path.as_os_str().to_owned();
-        log.push("-wal");
-        let length = std::fs::metadata(&log).map_or(0, |facts| facts.len());
+        let length = beside(&self.path, "-wal").metadata().map_or(0, |facts| facts.len());
         if self.options.journal != Journal::Wal || length <= self.options.log_above {
             return Ok(());
         }
@@ -220,11 +250,14 @@ fn prepare(connection: &Connection, options: SqliteOptions) -> rusqlite::Result<
     connection.pragma_update(None, "trusted_schema", false)?;
     if options.journal == Journal::Wal {
         connection.pragma_update(None, "wal_autocheckpoint", 0)?;
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        let mut on = 1;
-        connection.file_control(Some("main"), FileControl::PersistWal(&mut on))?;
     }
-    Ok(())
+    keep_log(connection, true)
+}
+
+/// Whether the log is left alone when the connection closes, or else moved into the database and removed.
+fn keep_log(connection: &Connection, keep: bool) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep)?;
+    connection.file_control(Some("main"), FileControl::PersistWal(&mut i32::from(keep)))
 }
 
 /// Sees to it that the database has the kind of journal that is asked for; usually it has.
@@ -342,6 +375,22 @@ impl RowsMut for SqlRows<'_> {
     fn delete(&mut self, table: Table, key: &str) -> Result<(), IndexError> {
         let sql = format!("DELETE FROM {} WHERE key = ?1", table.name());
         self.connection.execute(&sql, [key]).map(drop).map_err(sql_error)
+    }
+}
+
+/// A file that SQLite keeps beside a database.
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    PathBuf::from(name)
+}
+
+/// Device and inode of what has a name; `None` when nothing has.
+fn number_of(path: &Path) -> Result<Option<(u64, u64)>, IndexError> {
+    match path.metadata() {
+        Ok(facts) => Ok(Some(durable::number(&facts))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(io_error(error)),
     }
 }
 

@@ -76,6 +76,7 @@ fn write_fixtures() {
         body["future"] = json!("line");
         new.push_str(&line(body, "1.9"));
     }
+    let directory = tempfile::tempdir().unwrap();
     let sqlite_path = directory.path().join("index-1.0.sqlite");
     play(&SqliteIndex::create(&sqlite_path, SqliteOptions::default()).unwrap());
     let fold = |path: &Path| {

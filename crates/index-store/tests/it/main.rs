@@ -4,6 +4,7 @@
 mod crash;
 mod data;
 mod formats;
+mod high;
 mod json;
 mod registry;
 mod scene;
