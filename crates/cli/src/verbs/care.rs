@@ -127,11 +127,12 @@ pub(crate) fn verify(run: &Run, args: &VerifyArgs) -> Result<u8, CliError> {
         for damage in &answer.damaged {
             put!(out, "  {}  {}\n", text::short(&damage.id), damage.reason);
         }
+        let which = if answer.damaged.is_empty() { "these points" } else { "the others" };
         // What was looked at, and no more: a byte that was not read may be wrong.
         if answer.rehashed {
-            put!(out, "every byte of the others was read and is as recorded\n");
+            put!(out, "every byte of {which} was read and is as recorded\n");
         } else {
-            put!(out, "nothing that the others need is missing; to read every byte: {}\n", deep);
+            put!(out, "nothing that {which} need is missing; to read every byte: {deep}\n");
         }
         out
     })?;
