@@ -220,7 +220,7 @@ pub(crate) struct SaveArgs {
 
 #[derive(Args, Debug, Clone)]
 pub(crate) struct ShowArgs {
-    /// The point
+    /// The point, or the id of content that an operation kept
     #[arg(value_name = "T")]
     pub(crate) target: String,
     /// A file, printed as it is; a directory, listed

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use checkpoint_core::{
-    Approver, Engine, IdSource, IndexStore, Overlap, Place, Required, SessionKey, SnapshotBackend, StoreLock,
-    WorkspaceFs, WorkspaceId,
+    Approver, Engine, Held, IdSource, IndexStore, LockError, LockMode, Overlap, Place, Required, SessionKey,
+    SnapshotBackend, StoreLock, WorkspaceFs, WorkspaceId,
 };
 use index_store::{
     DataDir, Found, IndexKind, IndexOptions, Journal, Registration, Registry, Standing, Workspace, WorkspaceDir,
@@ -15,8 +16,9 @@ use workspace_fs::RealWorkspace;
 
 use crate::args::IndexChoice;
 use crate::config::Settings;
-use crate::error::CliError;
+use crate::error::{CliError, Facts};
 use crate::run::Run;
+use crate::signals::Stop;
 use crate::system::{SystemClock, SystemIds, SystemProcesses};
 
 /// A registered workspace and where its data lies.
@@ -168,7 +170,7 @@ pub(crate) fn open_files(located: &Located) -> Result<RealWorkspace, CliError> {
 }
 
 /// Other workspaces that an operation here must respect.
-fn overlaps(located: &Located) -> Result<Vec<Overlap>, CliError> {
+fn overlaps(run: &Run, located: &Located) -> Result<Vec<Overlap>, CliError> {
     let mut overlaps = Vec::new();
     for other in located.overlapping()? {
         let dir = located.data.workspace(&other.id);
@@ -178,9 +180,40 @@ fn overlaps(located: &Located) -> Result<Vec<Overlap>, CliError> {
         let index: Arc<dyn IndexStore> =
             dir.open_index(IndexOptions { kind: None, journal: journal(dir.path()) })?.into();
         tracing::debug!(root = %other.root.display(), "overlaps");
-        overlaps.push(Overlap { lock: Arc::new(dir.lock()), index, before: other.root < located.workspace.root });
+        let lock = Arc::new(Patient { lock: Box::new(dir.lock()), stop: run.stop.clone() });
+        overlaps.push(Overlap { lock, index, before: other.root < located.workspace.root });
     }
     Ok(overlaps)
+}
+
+/// A lock that is waited for in slices, so that an interrupt ends the wait.
+#[derive(Debug)]
+struct Patient {
+    lock: Box<dyn StoreLock>,
+    stop: Stop,
+}
+
+const SLICE: Duration = Duration::from_millis(50);
+
+/// Why the wait for a lock ended: a signal came.
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted")]
+pub(crate) struct StoppedWaiting;
+
+impl StoreLock for Patient {
+    fn acquire(&self, mode: LockMode, wait: Duration) -> Result<Box<dyn Held>, LockError> {
+        let begun = Instant::now();
+        loop {
+            let left = wait.saturating_sub(begun.elapsed());
+            match self.lock.acquire(mode, left.min(SLICE)) {
+                Err(LockError::Busy) if self.stop.is_asked() => {
+                    return Err(LockError::Failed { source: Box::new(StoppedWaiting) });
+                }
+                Err(LockError::Busy) if left > SLICE => {}
+                ended => return ended,
+            }
+        }
+    }
 }
 
 /// Who approves restores, once it is known whether this is a process of an agent.
@@ -204,7 +237,7 @@ pub(crate) fn open(
     let approver = approver(&settings, &agents)?;
     let snapshots: Arc<dyn SnapshotBackend> = Arc::new(open_store(&located)?);
     let files = Arc::new(open_files(&located)?);
-    let lock: Arc<dyn StoreLock> = Arc::new(located.dir.lock());
+    let lock: Arc<dyn StoreLock> = Arc::new(Patient { lock: Box::new(located.dir.lock()), stop: run.stop.clone() });
     let required = Required {
         place: Place { workspace: located.workspace.id, incarnation: located.incarnation() },
         snapshots: Arc::clone(&snapshots),
@@ -219,7 +252,7 @@ pub(crate) fn open(
         .approver(approver)
         .processes(Arc::new(SystemProcesses))
         .progress(Arc::clone(&run.watch) as Arc<dyn checkpoint_core::Progress>)
-        .overlaps(overlaps(&located)?)
+        .overlaps(overlaps(run, &located)?)
         .capture_policy(settings.capture())
         .quota(settings.quota())
         .lock_wait(settings.lock_wait())
@@ -230,6 +263,14 @@ pub(crate) fn open(
 }
 
 impl Opened {
+    /// What hints about a plan need to know.
+    pub(crate) fn facts(&self, run: &Run) -> Result<Facts, CliError> {
+        let start = run.start()?;
+        let below = start.strip_prefix(self.located.root()).map(Path::to_owned).unwrap_or_default();
+        let turns = self.index.sessions()?.iter().any(|session| session.turn.is_some());
+        Ok(Facts { below, turns })
+    }
+
     /// The session that `--session` names: as it is, or by a unique beginning of its id.
     pub(crate) fn session(&self, run: &Run) -> Result<Option<SessionKey>, CliError> {
         let Some(text) = &run.global.session else { return Ok(None) };

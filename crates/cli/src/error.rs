@@ -1,11 +1,14 @@
 //! Every error a run can end with, and the one place that maps it to code, message, hints, paths and exit code.
 
 use std::error::Error;
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
 
-use checkpoint_core::{Blocked, BoxError, EngineError, FsError, LockError, RelPath};
+use checkpoint_core::{Blocked, BoxError, EngineError, FsError, LockError, Preview, RelPath};
 use index_store::DataError;
 
+use crate::compose::StoppedWaiting;
 use crate::exit;
 use crate::text::put;
 use crate::wire::{self, ErrorBody, ReasonEntry};
@@ -45,6 +48,9 @@ pub(crate) enum CliError {
     /// The engine.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// The engine, about a plan for this workspace.
+    #[error("{engine}")]
+    Planned { engine: EngineError, facts: Box<Facts> },
     /// The data directory.
     #[error(transparent)]
     Data(#[from] DataError),
@@ -62,6 +68,23 @@ pub(crate) enum CliError {
 impl CliError {
     pub(crate) fn failure(what: impl Into<String>, source: impl Into<BoxError>) -> Self {
         Self::Failure { what: what.into(), source: source.into() }
+    }
+
+    /// A wait for a lock that a signal ended is an interrupt.
+    pub(crate) fn settled(self) -> Self {
+        let stopped = match self.engine().map(innermost) {
+            Some(EngineError::Lock(LockError::Failed { source })) => source.is::<StoppedWaiting>(),
+            _ => false,
+        };
+        if stopped { Self::Engine(EngineError::Interrupted) } else { self }
+    }
+
+    /// The engine's error in it, if it is one.
+    pub(crate) const fn engine(&self) -> Option<&EngineError> {
+        match self {
+            Self::Engine(engine) | Self::Planned { engine, .. } => Some(engine),
+            _ => None,
+        }
     }
 
     pub(crate) fn usage(code: &'static str, message: impl Into<String>) -> Self {
@@ -87,10 +110,42 @@ through_engine!(
     checkpoint_core::AddressError
 );
 
+/// The message of a usage error on one line: clap lists missing arguments on lines of their own.
 fn first_line(error: &clap::Error) -> String {
     let text = error.to_string();
-    let line = text.lines().next().unwrap_or_default();
-    line.strip_prefix("error: ").unwrap_or(line).to_owned()
+    let mut lines = text.lines();
+    let line = lines.next().unwrap_or_default();
+    let line = line.strip_prefix("error: ").unwrap_or(line);
+    let listed: Vec<&str> = lines.take_while(|line| line.starts_with("  ")).map(str::trim).collect();
+    if listed.is_empty() { line.to_owned() } else { format!("{line} {}", listed.join(", ")) }
+}
+
+/// What hints about a plan need to know of the workspace.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Facts {
+    /// The directory that paths of the command line are relative to, below the root.
+    pub(crate) below: PathBuf,
+    /// True when a turn was recorded: else every change since the last point counts as somebody's own.
+    pub(crate) turns: bool,
+}
+
+impl Facts {
+    /// A path of the workspace as an argument, for a shell to read back.
+    fn argument(&self, path: &RelPath) -> String {
+        let bytes = self.relative(path).into_os_string().into_vec();
+        // A flag's value must not look like a flag.
+        if bytes.starts_with(b"-") { quote_bytes(&[b"./", &bytes[..]].concat()) } else { quote_bytes(&bytes) }
+    }
+
+    /// A path of the workspace as it is named from the current directory.
+    pub(crate) fn relative(&self, path: &RelPath) -> PathBuf {
+        let there = Path::new(OsStr::from_bytes(path.as_bytes()));
+        let shared = self.below.components().zip(there.components()).take_while(|(a, b)| a == b).count();
+        let mut relative = PathBuf::new();
+        relative.extend(self.below.components().skip(shared).map(|_| Component::ParentDir));
+        relative.extend(there.components().skip(shared));
+        if relative.as_os_str().is_empty() { PathBuf::from(".") } else { relative }
+    }
 }
 
 /// What a run knows when it reports an error: how the command was typed.
@@ -102,17 +157,46 @@ pub(crate) struct Typed {
     pub(crate) rest: Vec<String>,
     /// The flags that lead to this workspace, for other commands to paste.
     pub(crate) place: Vec<String>,
+    /// True when `--yes` was given.
+    pub(crate) yes: bool,
 }
 
+/// Flags that exclude each other.
+const EXCLUSIVE: [&[&str]; 2] = [&["--keep-drift", "--overwrite-drift"], &["--files", "--chat", "--both"]];
+
 impl Typed {
-    /// The same command with more flags.
+    /// The same command with more flags. One that is there already is not said twice, and one that excludes a new one
+    /// makes room for it.
     pub(crate) fn with(&self, more: &[&str]) -> String {
-        let more = more.iter().map(|word| quote(word));
-        self.words.iter().cloned().chain(more).chain(self.rest.iter().cloned()).collect::<Vec<_>>().join(" ")
+        self.joined(&more.iter().map(|word| quote(word)).collect::<Vec<_>>())
     }
 
-    /// The same command under another verb, with more flags.
-    pub(crate) fn as_verb(&self, from: &str, to: &str, more: &[&str]) -> String {
+    /// The same command with a decision: consent that was given beforehand stays given.
+    fn decided(&self, flags: &[&str], value: Option<String>) -> String {
+        let mut more: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        more.extend(value);
+        if self.yes {
+            more.push("--yes".to_owned());
+        }
+        self.joined(&more)
+    }
+
+    fn joined(&self, more: &[String]) -> String {
+        let excluded = |word: &String| {
+            EXCLUSIVE.iter().any(|set| {
+                set.contains(&word.as_str()) && more.iter().any(|new| new != word && set.contains(&new.as_str()))
+            })
+        };
+        let kept: Vec<&String> = self.words.iter().filter(|word| !excluded(word)).collect();
+        // A flag with a value may stand there more than once.
+        let said = |word: &&String| word.starts_with("--") && *word != "--overwrite" && kept.contains(word);
+        let new: Vec<&String> = more.iter().filter(|word| !said(word)).collect();
+        let all = kept.into_iter().chain(new).chain(&self.rest);
+        all.map(String::as_str).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The same command under another verb.
+    pub(crate) fn as_verb(&self, from: &str, to: &str) -> Self {
         let mut verb = None;
         let mut words = self.words.iter().enumerate().skip(1);
         while let Some((at, word)) = words.next() {
@@ -127,13 +211,36 @@ impl Typed {
         if let Some(word) = verb.and_then(|at| typed.words.get_mut(at)) {
             to.clone_into(word);
         }
-        typed.with(more)
+        typed
+    }
+
+    /// A hint of the engine's, with the flags that lead to this workspace.
+    pub(crate) fn placed(&self, hint: &str) -> String {
+        if self.place.is_empty() { hint.to_owned() } else { hint.replace("rwd ", &(self.other(&[]) + " ")) }
     }
 
     /// Another command for this workspace.
     pub(crate) fn other(&self, words: &[&str]) -> String {
         let words = words.iter().map(|word| quote(word));
         std::iter::once("rwd".to_owned()).chain(self.place.iter().cloned()).chain(words).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Bytes as a shell reads them back: also such as are no text, or would steer a terminal.
+pub(crate) fn quote_bytes(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(word) if !word.chars().any(char::is_control) => quote(word),
+        _ => {
+            let mut out = "$'".to_owned();
+            for byte in bytes {
+                match byte {
+                    b'\'' | b'\\' => put!(out, "\\{}", char::from(*byte)),
+                    b' '..=b'~' => out.push(char::from(*byte)),
+                    other => put!(out, "\\{other:03o}"),
+                }
+            }
+            out + "'"
+        }
     }
 }
 
@@ -166,7 +273,7 @@ pub(crate) fn report(error: &CliError, typed: &Typed) -> Report {
         plan: None,
         causes: causes(error),
     };
-    if let CliError::Engine(engine) = error {
+    if let Some(engine) = error.engine() {
         let inner = innermost(engine);
         body.op = inner.operation().map(|id| id.to_string());
         body.guard = inner.guard().map(|id| id.to_string());
@@ -196,7 +303,7 @@ fn code(error: &CliError) -> &'static str {
         CliError::Agent { .. } => "agent-refused",
         CliError::NeedsYes { declined: true, .. } => "declined",
         CliError::NeedsYes { .. } => "confirmation-needed",
-        CliError::Engine(engine) => engine.code(),
+        CliError::Engine(engine) | CliError::Planned { engine, .. } => engine.code(),
         CliError::Data(data) => match data {
             DataError::Refused { .. } => "refused-root",
             DataError::NoDirectory { .. } => "no-directory",
@@ -243,7 +350,7 @@ fn exit_code(error: &CliError) -> u8 {
         }
         CliError::NoWorkspace { .. } | CliError::Moved { .. } => exit::NO_WORKSPACE,
         CliError::Agent { .. } | CliError::NeedsYes { .. } => exit::CONFIRMATION,
-        CliError::Engine(engine) => exit::of(engine.kind()),
+        CliError::Engine(engine) | CliError::Planned { engine, .. } => exit::of(engine.kind()),
         CliError::Data(data) => match data {
             DataError::Refused { .. } | DataError::OtherIndex { .. } | DataError::NoDirectory { .. } => exit::USAGE,
             DataError::Occupied { .. } => exit::DECISION,
@@ -265,7 +372,10 @@ fn exit_code(error: &CliError) -> u8 {
 
 fn causes(error: &CliError) -> Vec<String> {
     let mut causes = Vec::new();
-    let mut next = error.source();
+    let mut next = match error {
+        CliError::Planned { engine, .. } => engine.source(),
+        other => other.source(),
+    };
     while let Some(cause) = next {
         let text = cause.to_string();
         if causes.last() != Some(&text) {
@@ -282,7 +392,7 @@ fn plain(paths: &[RelPath], reason: &str) -> Vec<ReasonEntry> {
 
 fn paths(error: &CliError) -> Vec<ReasonEntry> {
     let engine = match error {
-        CliError::Engine(engine) => innermost(engine),
+        CliError::Engine(engine) | CliError::Planned { engine, .. } => innermost(engine),
         CliError::OutsidePath { given, why } => {
             return vec![wire::reason(given.as_os_str().as_encoded_bytes(), why, None)];
         }
@@ -296,6 +406,7 @@ fn paths(error: &CliError) -> Vec<ReasonEntry> {
         }
         EngineError::Blocked { blocked } => wire::blocked(blocked),
         EngineError::Stale { paths } => plain(paths, "changed"),
+        EngineError::NotRestorable { why, .. } => missing(why).into_iter().collect(),
         EngineError::UnknownPath { path } => plain(std::slice::from_ref(path), "unknown"),
         EngineError::Changed { path, left, .. } => {
             let mut all = plain(std::slice::from_ref(path), "changed");
@@ -308,6 +419,12 @@ fn paths(error: &CliError) -> Vec<ReasonEntry> {
         }
         _ => Vec::new(),
     }
+}
+
+/// The path whose content is gone, as the engine's message names it.
+fn missing(why: &str) -> Option<ReasonEntry> {
+    let path = why.strip_prefix("the content of ")?.strip_suffix(" is missing from the store")?;
+    Some(wire::reason(path.as_bytes(), "missing", None))
 }
 
 fn path_of(error: &FsError) -> Option<&RelPath> {
@@ -340,10 +457,15 @@ fn hints(error: &CliError, typed: &Typed) -> Vec<String> {
             format!("if it was moved, take it over: {}", typed.other(&["adopt"])),
             format!("if it is something new: {}", typed.other(&["save", "--force"])),
         ],
-        CliError::Config { .. } => vec!["correct it, or leave the file of the workspace out with --force".into()],
+        // Only the workspace's file, which an agent may have written, can be left out.
+        CliError::Config { origin, .. } if origin.ends_with(crate::config::WORKSPACE_FILE) => {
+            vec!["correct it, or leave the file of the workspace out with --force".into()]
+        }
+        CliError::Config { .. } => vec!["correct it".into()],
         CliError::Agent { hint, .. } => vec![hint.clone()],
         CliError::NeedsYes { declined: false, .. } => vec![format!("to confirm: {}", typed.with(&["--yes"]))],
-        CliError::Engine(engine) => engine_hints(innermost(engine), typed),
+        CliError::Engine(engine) => engine_hints(innermost(engine), typed, &Facts { turns: true, ..Facts::default() }),
+        CliError::Planned { engine, facts } => engine_hints(innermost(engine), typed, facts),
         CliError::Data(DataError::Refused { .. }) => {
             vec!["a project's own directory is meant; --force goes on all the same".into()]
         }
@@ -363,13 +485,20 @@ fn clap_hints(error: &clap::Error) -> Vec<String> {
     tips.chain(["rwd --help".to_owned()]).collect()
 }
 
-fn engine_hints(error: &EngineError, typed: &Typed) -> Vec<String> {
+fn engine_hints(error: &EngineError, typed: &Typed, facts: &Facts) -> Vec<String> {
     match error {
         EngineError::NotFound { choices, .. } | EngineError::Ambiguous { choices, .. } => {
             let mut hints = Vec::new();
-            if !choices.is_empty() {
-                hints.push(format!("there is: {}", choices.join("  ")));
+            let (sessions, others): (Vec<&String>, Vec<&String>) =
+                choices.iter().partition(|choice| choice.starts_with("--session "));
+            if !others.is_empty() {
+                let others: Vec<&str> = others.into_iter().map(String::as_str).collect();
+                hints.push(format!("there is: {}", others.join("  ")));
             }
+            let session = |choice: &&String| {
+                choice.strip_prefix("--session ").map(|key| typed.decided(&["--session"], Some(quote(key))))
+            };
+            hints.extend(sessions.iter().filter_map(session).map(|command| format!("one of them: {command}")));
             hints.push(typed.other(&["log"]));
             hints
         }
@@ -377,50 +506,29 @@ fn engine_hints(error: &EngineError, typed: &Typed) -> Vec<String> {
         EngineError::BadName { .. } => {
             vec!["a name is a word that reads as no position or id, as before-refactor".into()]
         }
-        EngineError::Undecided { preview } => {
-            let plan = &preview.plan;
-            let mut hints = vec![format!("to leave them as they are: {}", typed.with(&["--keep-drift"]))];
-            let hand: Vec<&RelPath> = plan.undecided.iter().filter(|path| plan.hand_made.contains(path)).collect();
-            if let Some(path) = hand.first() {
-                hints.push(format!("to restore one of them: {}", typed.with(&["--overwrite", &path.to_lossy()])));
-                hints.push(format!(
-                    "to restore all of them (undo brings the edits back): {}",
-                    typed.with(&["--overwrite-drift"])
-                ));
-            }
-            if plan.undecided.iter().any(|path| plan.foreign.contains(path)) {
-                hints.push(format!("to restore what other sessions changed: {}", typed.with(&["--with-others"])));
-            }
-            hints
-        }
-        EngineError::Blocked { blocked } => {
-            let mut hints = Vec::new();
-            hints.extend(blocked_hint(blocked));
-            hints.push(format!("to go on without them: {}", typed.with(&["--skip-blocked"])));
-            hints
-        }
+        EngineError::Undecided { preview } => undecided_hints(preview, typed, facts),
+        EngineError::Blocked { blocked } => blocked_hints(blocked, typed),
         EngineError::Stale { .. } => vec![format!("to plan again: {}", typed.with(&[]))],
         EngineError::NotApproved { declined: false, preview } => {
             vec![format!("to confirm: {}", typed.with(&["--plan", &preview.plan_id, "--yes"]))]
         }
-        EngineError::Unfinished { .. } | EngineError::Stuck { .. } => vec![
-            format!("to do the rest: {}", typed.other(&["recover", "--finish"])),
-            format!("to take it back: {}", typed.other(&["recover", "--back"])),
-        ],
+        EngineError::Unfinished { .. } | EngineError::Stuck { .. } | EngineError::Unrecorded { .. } => {
+            recover_hints(typed)
+        }
         EngineError::OnlyForward { .. } | EngineError::NotForked { .. } => {
             vec![format!("to finish it: {}", typed.other(&["recover", "--finish"]))]
         }
         EngineError::OtherIncarnation { .. } => {
-            vec![format!("if it is the same project all the same: {}", typed.with(&["--adopt"]))]
+            vec![format!("if it is the same project all the same: {}", typed.decided(&["--adopt"], None))]
         }
         EngineError::TurnOpen { .. } => vec![
             "stop the agent first, or wait until it is done".into(),
-            format!("to go on all the same: {}", typed.with(&["--force"])),
+            format!("to go on all the same: {}", typed.decided(&["--force"], None)),
         ],
         EngineError::NotRestorable { .. } => {
             vec![format!("to see which points are whole: {}", typed.other(&["verify"])), typed.other(&["log"])]
         }
-        EngineError::Nothing { hint, .. } => hint.iter().cloned().collect(),
+        EngineError::Nothing { hint, .. } => hint.iter().map(|hint| typed.placed(hint)).collect(),
         EngineError::Lock(LockError::Busy) | EngineError::Index(checkpoint_core::IndexError::Busy) => {
             vec!["try again when it is done".into()]
         }
@@ -437,14 +545,60 @@ fn engine_hints(error: &EngineError, typed: &Typed) -> Vec<String> {
         | EngineError::Snapshot(checkpoint_core::SnapshotError::TooNew { .. }) => {
             vec!["a newer rwd wrote it: update rwd".into()]
         }
-        EngineError::Changed { stored, .. } if !stored.is_empty() => {
-            vec!["content that could not be put back is in the store, under the ids listed".into()]
-        }
+        EngineError::Changed { stored, .. } => stored
+            .iter()
+            .map(|(path, blob)| {
+                format!(
+                    "what somebody else wrote to {path} is kept; to see it: {}",
+                    typed.other(&["show", &blob.to_string()])
+                )
+            })
+            .collect(),
         EngineError::Session(checkpoint_core::SessionError::Unsupported) => {
-            vec![format!("files alone: {}", typed.with(&["--files"]))]
+            vec![format!("files alone: {}", typed.decided(&["--files"], None))]
         }
         _ => Vec::new(),
     }
+}
+
+/// The two ways out of an unfinished operation.
+pub(crate) fn recover_hints(typed: &Typed) -> Vec<String> {
+    vec![
+        format!("to do the rest: {}", typed.other(&["recover", "--finish"])),
+        format!("to take it back: {}", typed.other(&["recover", "--back"])),
+    ]
+}
+
+/// How hand-made and foreign paths can be decided about.
+pub(crate) fn undecided_hints(preview: &Preview, typed: &Typed, facts: &Facts) -> Vec<String> {
+    let plan = &preview.plan;
+    let mut hints = Vec::new();
+    if !facts.turns {
+        // After a save, `latest` is another point: the id stays.
+        let goal = preview.target.as_ref().map(|point| format!(" and go to {}", point.id.short())).unwrap_or_default();
+        hints.push(format!(
+            "nothing recorded who made these changes: run {} first{goal}, or add --overwrite-drift; undo brings them back",
+            typed.other(&["save"])
+        ));
+    }
+    hints.push(format!("to leave them as they are: {}", typed.decided(&["--keep-drift"], None)));
+    let hand: Vec<&RelPath> = plan.undecided.iter().filter(|path| plan.hand_made.contains(path)).collect();
+    if let Some(path) = hand.first() {
+        let one = typed.decided(&["--overwrite"], Some(facts.argument(path)));
+        hints.push(format!("to restore one of them: {one}"));
+        let all = typed.decided(&["--overwrite-drift"], None);
+        hints.push(format!("to restore all of them (undo brings the edits back): {all}"));
+    }
+    if plan.undecided.iter().any(|path| plan.foreign.contains(path)) {
+        hints.push(format!("to restore what other sessions changed: {}", typed.decided(&["--with-others"], None)));
+    }
+    hints
+}
+
+/// What can be done about blocked paths.
+pub(crate) fn blocked_hints(blocked: &[Blocked], typed: &Typed) -> Vec<String> {
+    let on = format!("to go on without them: {}", typed.decided(&["--skip-blocked"], None));
+    blocked_hint(blocked).into_iter().chain([on]).collect()
 }
 
 fn blocked_hint(blocked: &[Blocked]) -> Option<String> {
@@ -501,17 +655,41 @@ mod tests {
             words: vec!["rwd".into(), "to".into(), "t1^".into()],
             rest: vec!["--".into(), "'a b'".into()],
             place: vec!["-C".into(), "x".into()],
+            yes: false,
         };
         assert_eq!(typed.with(&["--plan", "ab", "--yes"]), "rwd to t1^ --plan ab --yes -- 'a b'");
         let odd = Typed {
             words: ["rwd", "-C", "preview", "preview", "preview"].map(Into::into).to_vec(),
             ..Typed::default()
         };
-        assert_eq!(odd.as_verb("preview", "to", &["--yes"]), "rwd -C preview to preview --yes");
+        assert_eq!(odd.as_verb("preview", "to").with(&["--yes"]), "rwd -C preview to preview --yes");
         assert_eq!(typed.other(&["recover", "--finish"]), "rwd -C x recover --finish");
         assert_eq!(quote("it's"), r"'it'\''s'");
         assert_eq!(quote("~x"), "'~x'");
         assert_eq!(quote(""), "''");
+        assert_eq!(quote_bytes(b"a \xff'\n"), r"$'a \377\'\012'");
+    }
+
+    #[test]
+    fn flags_are_neither_repeated_nor_contradicted() {
+        let words = ["rwd", "to", "t1", "--overwrite-drift", "--both"].map(Into::into).to_vec();
+        let typed = Typed { words, yes: true, ..Typed::default() };
+        assert_eq!(typed.decided(&["--overwrite-drift"], None), "rwd to t1 --overwrite-drift --both --yes");
+        assert_eq!(typed.decided(&["--keep-drift"], None), "rwd to t1 --both --keep-drift --yes");
+        assert_eq!(typed.decided(&["--files"], None), "rwd to t1 --overwrite-drift --files --yes");
+    }
+
+    /// What a hint names is read relative to the current directory.
+    #[test]
+    fn paths_as_arguments() {
+        let argument =
+            |below: &str, path: &str| Facts { below: below.into(), turns: true }.argument(&RelPath::new(path).unwrap());
+        assert_eq!(argument("", "a/b"), "a/b");
+        assert_eq!(argument("a", "a/b c"), "'b c'");
+        assert_eq!(argument("a/x", "a/b"), "../b");
+        assert_eq!(argument("a/x", "a"), "..");
+        assert_eq!(argument("a", "a"), ".");
+        assert_eq!(argument("", "-b"), "./-b");
     }
 
     #[test]
@@ -520,6 +698,15 @@ mod tests {
         let error = CliError::failure("outer", inner);
         assert_eq!(causes(&error), ["inner"]);
         assert_eq!(report(&error, &Typed::default()).exit, exit::FAILURE);
+    }
+
+    /// A path that the message names is among the paths, too.
+    #[test]
+    fn missing_content_is_named() {
+        let point = checkpoint_core::PointId::from_bytes([1; 16]);
+        let of = |why: &str| paths(&EngineError::NotRestorable { point, why: why.to_owned() }.into());
+        assert_eq!(of("the content of a b is missing from the store"), [wire::reason(b"a b", "missing", None)]);
+        assert_eq!(of("its capture did not happen"), []);
     }
 
     /// Design § 9: each kind of ending has its code.

@@ -1,13 +1,14 @@
 //! One run of the command line: what was typed, where, and what it may use.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Parser;
 
 use crate::args::{Cli, Global, LogArgs, Verb};
-use crate::error::{CliError, Typed, human, quote, report};
+use crate::error::{CliError, Typed, human, quote_bytes, report};
 use crate::output::{self, Output, use_color};
 use crate::signals::{Stop, Watch};
 use crate::wire::ErrorAnswer;
@@ -92,7 +93,7 @@ pub(crate) fn run(mut world: World) -> u8 {
     log_to_stderr(cli.global.verbose, world.var("RWD_LOG").and_then(|filter| filter.to_str()));
     let run = Run { world, global: cli.global, out: Arc::new(out), typed, stop, watch };
     let verb = cli.verb.unwrap_or_else(|| Verb::Log(LogArgs::default()));
-    let ended = verbs::dispatch(&run, verb);
+    let ended = verbs::dispatch(&run, verb).map_err(CliError::settled);
     finish(&run.out, ended, &run.typed)
 }
 
@@ -118,27 +119,27 @@ fn finish(out: &Output, ended: Result<u8, CliError>, typed: &Typed) -> u8 {
 /// How the command was typed, for hints that repeat it.
 fn typed(args: &[OsString]) -> Typed {
     let mut typed = Typed { words: vec!["rwd".to_owned()], ..Typed::default() };
-    let mut args = args.iter().skip(1).map(|arg| arg.to_string_lossy().into_owned());
+    let quoted = |arg: &OsString| quote_bytes(arg.as_bytes());
+    let mut args = args.iter().skip(1);
     while let Some(arg) = args.next() {
-        match arg.as_str() {
-            "--" => {
-                typed.rest = std::iter::once(arg).chain(args.by_ref().map(|word| quote(&word))).collect();
-            }
-            "--yes" | "-y" | "--no-input" => {}
+        match arg.to_str().unwrap_or_default() {
+            "--" => typed.rest = std::iter::once("--".to_owned()).chain(args.by_ref().map(quoted)).collect(),
+            "--yes" | "-y" => typed.yes = true,
+            "--no-input" => {}
             "--plan" => drop(args.next()),
-            _ if arg.starts_with("--plan=") => {}
+            text if text.starts_with("--plan=") => {}
             "-C" | "--data-dir" => {
-                let value = args.next().map(|value| quote(&value));
-                let pair = std::iter::once(arg).chain(value);
-                typed.place.extend(pair.clone());
+                let pair: Vec<String> = std::iter::once(quoted(arg)).chain(args.next().map(quoted)).collect();
+                typed.place.extend(pair.iter().cloned());
                 typed.words.extend(pair);
             }
             _ => {
-                let place = ["--data-dir=", "-C"].iter().any(|flag| arg.starts_with(flag) && arg.len() > flag.len());
-                if place {
-                    typed.place.push(quote(&arg));
+                let bytes = arg.as_bytes();
+                let flags: [&[u8]; 2] = [b"--data-dir=", b"-C"];
+                if flags.iter().any(|flag| bytes.starts_with(flag) && bytes.len() > flag.len()) {
+                    typed.place.push(quoted(arg));
                 }
-                typed.words.push(quote(&arg));
+                typed.words.push(quoted(arg));
             }
         }
     }
@@ -184,6 +185,7 @@ mod tests {
             "c d",
         ]));
         assert_eq!(typed.with(&["--yes"]), "rwd -C 'a b' to t1^ --exact --yes -- --yes 'c d'");
+        assert!(typed.yes);
         assert_eq!(typed.other(&["log"]), "rwd -C 'a b' log");
     }
 }

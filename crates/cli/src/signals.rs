@@ -22,13 +22,20 @@ impl Stop {
     /// From now on the first SIGINT, SIGTERM or SIGHUP asks to stop and a second one ends the process, which leaves
     /// the intent open for `rwd recover`. Before, a signal ends the process at once: nothing is being written then.
     pub(crate) fn listen(&self) {
+        // The two actions of a signal are set one after the other: what comes in between must not get lost.
+        let early = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             let code = i32::from(crate::exit::INTERRUPTED);
-            let second = signal_hook::flag::register_conditional_shutdown(signal, code, Arc::clone(&self.0));
+            let noticed = signal_hook::flag::register(signal, Arc::clone(&early));
+            let second = noticed
+                .and_then(|_| signal_hook::flag::register_conditional_shutdown(signal, code, Arc::clone(&self.0)));
             let first = second.and_then(|_| signal_hook::flag::register(signal, Arc::clone(&self.0)));
             if let Err(error) = first {
                 tracing::warn!(%error, signal, "signals cannot be caught: an interrupt will need rwd recover");
             }
+        }
+        if early.load(Ordering::Relaxed) {
+            self.0.store(true, Ordering::Relaxed);
         }
     }
 

@@ -75,6 +75,7 @@ pub(crate) fn gc(run: &Run, args: &GcArgs) -> Result<u8, CliError> {
         super::refuse_agent(run, &opened, "collect garbage")?;
         run.stop.listen();
     }
+    let unfinished = super::unfinished(run, &opened)?;
     let mut dropped = Vec::new();
     if !args.dry_run {
         dropped = opened.engine.prune(opened.snapshots.usage()?.own_bytes)?;
@@ -87,6 +88,7 @@ pub(crate) fn gc(run: &Run, args: &GcArgs) -> Result<u8, CliError> {
         dropped_objects: report.dropped,
         freed_bytes: report.freed_bytes,
         swept: report.swept,
+        unfinished,
     };
     let ended = run.out.answer(&answer, |answer| {
         let would = if answer.dry_run { "would be " } else { "" };
@@ -117,6 +119,7 @@ pub(crate) fn verify(run: &Run, args: &VerifyArgs) -> Result<u8, CliError> {
         .iter()
         .map(|d| wire::DamageEntry { id: d.point.to_string(), reason: d.reason.clone() })
         .collect();
+    let deep = run.typed.other(&["verify", "--rehash"]);
     let answer = wire::Verified { checkpoints: verified.checkpoints, damaged, rehashed: args.rehash };
     run.out.answer(&answer, |answer| {
         let mut out =
@@ -124,8 +127,12 @@ pub(crate) fn verify(run: &Run, args: &VerifyArgs) -> Result<u8, CliError> {
         for damage in &answer.damaged {
             put!(out, "  {}  {}\n", text::short(&damage.id), damage.reason);
         }
-        if !answer.damaged.is_empty() {
-            out.push_str("all other points restore as before\n");
+        let which = if answer.damaged.is_empty() { "these points" } else { "the others" };
+        // What was looked at, and no more: a byte that was not read may be wrong.
+        if answer.rehashed {
+            put!(out, "every byte of {which} was read and is as recorded\n");
+        } else {
+            put!(out, "nothing that {which} need is missing; to read every byte: {deep}\n");
         }
         out
     })?;

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use checkpoint_core::{
     CaptureRequest, Change, LockMode, NoProgress, ObjectId, PathState, PointQuery, RelPath, Snapshot, Temporaries,
 };
-use rustix::fs::{Mode, OFlags, ResolveFlags};
+use durable_fs::{Dir, Mounts};
 
 use crate::compose::Opened;
 use crate::error::CliError;
@@ -94,28 +94,21 @@ fn stored(opened: &Opened, blob: &ObjectId) -> Result<Option<Vec<u8>>, CliError>
     Ok((bytes.len() as u64 <= MAX_TEXT).then_some(bytes))
 }
 
-/// Reads a file of the workspace through no link at all.
+/// Reads a file of the workspace through no link at all, however long its path is.
 fn on_disk(opened: &Opened, path: &RelPath, state: &PathState) -> Result<Option<Vec<u8>>, CliError> {
     use std::io::Read;
-    use std::os::unix::ffi::OsStrExt;
     let failed = |source: std::io::Error| CliError::failure(format!("cannot read {path}"), source);
-    let root = std::fs::File::open(opened.located.root()).map_err(failed)?;
-    let name = std::ffi::OsStr::from_bytes(path.as_bytes());
+    let whole = path.as_bytes();
+    let slash = whole.iter().rposition(|byte| *byte == b'/');
+    let (above, name) = slash.map_or((&whole[..0], whole), |at| (&whole[..at], &whole[at + 1..]));
+    let root = Dir::open_root(opened.located.root());
+    let root = root.map_err(|source| CliError::failure(format!("cannot read {path}"), source))?;
+    let dir = root.descend(above, Mounts::Any);
+    let dir = dir.map_err(|source| CliError::failure(format!("cannot read {path}"), source))?;
     if matches!(state, PathState::Link { .. }) {
-        let whole = opened.located.root().join(name);
-        return std::fs::read_link(whole).map(|text| Some(text.as_os_str().as_bytes().to_vec())).map_err(failed);
+        return dir.read_link(name).map(Some).map_err(failed);
     }
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-    let opened = rustix::fs::openat2(&root, name, flags, Mode::empty(), resolve);
-    // A kernel without it: the last component is not followed, and what is read is only shown.
-    let opened = match opened {
-        Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) => {
-            rustix::fs::openat(&root, name, flags, Mode::empty())
-        }
-        other => other,
-    };
-    let file = std::fs::File::from(opened.map_err(|errno| failed(errno.into()))?);
+    let file = dir.open_file(name).map_err(failed)?;
     if !file.metadata().map_err(failed)?.is_file() {
         return Ok(None);
     }

@@ -5,7 +5,7 @@ use checkpoint_core::{Change, EngineError, PointQuery, Snapshot};
 use super::changes::{self, Side};
 use crate::args::DiffArgs;
 use crate::compose::Opened;
-use crate::error::CliError;
+use crate::error::{CliError, Facts};
 use crate::paths::Paths;
 use crate::run::Run;
 use crate::text::put;
@@ -22,9 +22,11 @@ struct End {
 pub(crate) fn diff(run: &Run, args: &DiffArgs) -> Result<u8, CliError> {
     let opened = super::open(run)?;
     let base = run.start()?;
+    let facts = opened.facts(run)?;
     let paths = Paths { root: opened.located.root(), base: &base };
     let selection = run.out.with_stdin(|stdin| paths.all(&args.paths, stdin))?;
     let mut notes = Vec::new();
+    let unfinished = super::unfinished(run, &opened)?;
     let from = match &args.from {
         Some(target) => end(run, &opened, target, &mut notes)?,
         None => start_of_last_turn(run, &opened, &mut notes)?,
@@ -52,7 +54,7 @@ pub(crate) fn diff(run: &Run, args: &DiffArgs) -> Result<u8, CliError> {
         return Ok(exit::OK);
     }
     if args.name_only && !run.out.json {
-        run.out.bytes(names(&changes).as_bytes())?;
+        run.out.bytes(names(&facts, &changes).as_bytes())?;
         return Ok(exit::OK);
     }
     let answer = wire::Diff {
@@ -61,13 +63,19 @@ pub(crate) fn diff(run: &Run, args: &DiffArgs) -> Result<u8, CliError> {
         changes: entries,
         patch: args.patch.then(|| String::from_utf8_lossy(&patch).into_owned()),
         notes,
+        unfinished,
     };
-    run.out.answer(&answer, |answer| human(answer, args.stat))?;
+    run.out.answer(&answer, |answer| human(answer, &changes, &facts, args.stat))?;
     Ok(exit::OK)
 }
 
-fn names(changes: &[Change]) -> String {
-    changes.iter().map(|change| wire::shown(&change.path.to_lossy()) + "\n").collect()
+fn names(facts: &Facts, changes: &[Change]) -> String {
+    changes.iter().map(|change| name(facts, change) + "\n").collect()
+}
+
+/// A path as it can be typed after `--` where the command was typed.
+fn name(facts: &Facts, change: &Change) -> String {
+    wire::shown(&facts.relative(&change.path).to_string_lossy())
 }
 
 fn end(run: &Run, opened: &Opened, target: &str, notes: &mut Vec<String>) -> Result<End, CliError> {
@@ -92,15 +100,15 @@ fn start_of_last_turn(run: &Run, opened: &Opened, notes: &mut Vec<String>) -> Re
     end(run, opened, &point.id.to_string(), notes)
 }
 
-fn human(answer: &wire::Diff, stat: bool) -> String {
+fn human(answer: &wire::Diff, changes: &[Change], facts: &Facts, stat: bool) -> String {
     let to = answer.to.as_deref().map_or("now", text::short);
     let mut out = format!(
         "{} changed from {} to {to}\n",
         text::count(answer.changes.len() as u64, "path"),
         text::short(&answer.from)
     );
-    for change in &answer.changes {
-        out.push_str(&line(change, stat));
+    for (entry, change) in answer.changes.iter().zip(changes) {
+        out.push_str(&line(entry, &name(facts, change), stat));
     }
     for note in &answer.notes {
         put!(out, "{}\n", wire::shown(note));
@@ -108,8 +116,8 @@ fn human(answer: &wire::Diff, stat: bool) -> String {
     out
 }
 
-pub(super) fn line(change: &ChangeEntry, stat: bool) -> String {
-    let mut line = format!("  {:<8}  {}", change.word(), change.line());
+pub(super) fn line(change: &ChangeEntry, name: &str, stat: bool) -> String {
+    let mut line = format!("  {:<8}  {name}", change.word());
     if stat {
         let counts = match (change.binary, change.added, change.removed) {
             (Some(true), ..) => "binary".to_owned(),

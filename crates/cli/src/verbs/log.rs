@@ -30,9 +30,11 @@ pub(crate) fn log(run: &Run, args: &LogArgs) -> Result<u8, CliError> {
     let mut points = Vec::new();
     let mut gaps = Vec::new();
     let mut more = false;
+    let mut guards = 0;
     // A limit is on what is shown; guards and gaps are filtered out here, so the bounded query asks for some more.
     let bounded = limit.filter(|_| !args.named).map(|n| n * 4 + 16);
     for point in opened.index.points(&PointQuery { limit: bounded, ..query })? {
+        guards += u64::from(point.kind == PointKind::Guard && !args.named);
         if point.kind == PointKind::Gap {
             gaps.push(point);
         } else if (args.all || (point.listed && point.kind != PointKind::Guard))
@@ -66,7 +68,7 @@ pub(crate) fn log(run: &Run, args: &LogArgs) -> Result<u8, CliError> {
         operations: operations.iter().map(operation).collect(),
         unfinished: opened.engine.unfinished()?.map(|intent| intent.operation.to_string()),
     };
-    let view = View { run, args, points: &points, gaps: &gaps, more };
+    let view = View { run, args, points: &points, gaps: &gaps, more, guards, sessions: opened.index.sessions()?.len() };
     run.out.answer(&answer, |answer| view.text(answer))?;
     Ok(exit::OK)
 }
@@ -167,6 +169,10 @@ struct View<'a> {
     points: &'a [Point],
     gaps: &'a [Point],
     more: bool,
+    /// Guards among the points looked at.
+    guards: u64,
+    /// Sessions of the workspace.
+    sessions: usize,
 }
 
 impl View<'_> {
@@ -178,12 +184,7 @@ impl View<'_> {
             put!(out, "{}\n", self.run.out.paint(Color::Yellow, &line));
         }
         if let Some(op) = &answer.unfinished {
-            let line = format!(
-                "operation {} is unfinished: {}",
-                text::short(op),
-                self.run.typed.other(&["recover", "--back"])
-            );
-            put!(out, "{}\n", self.run.out.paint(Color::Yellow, &line));
+            put!(out, "{}\n", self.run.out.paint(Color::Yellow, &super::unfinished_line(self.run, op)));
         }
         if self.args.ops {
             self.operations(&mut out, answer, now);
@@ -238,15 +239,29 @@ impl View<'_> {
             let entry = entries.get(point.id.to_string().as_str()).copied();
             out.push_str(&self.line(point, entry, &lane, sessions.len() > 1, now));
         }
-        if let Some(last) = all.iter().rev().find(|p| p.kind == PointKind::TurnStart || p.kind == PointKind::TurnEnd) {
-            let turn = last.turn.map(|turn| format!("t{turn}^")).unwrap_or_default();
-            if !turn.is_empty() {
-                let target = if sessions.len() > 1 { format!("{}/{turn}", last.session) } else { turn };
-                put!(out, "to see what the last turn did: {}\n", self.run.typed.other(&["preview", &target]));
+        let listed = self.points.iter().filter(|point| point.kind != PointKind::Guard).count() as u64;
+        let guards = text::count(self.guards, "guard");
+        match (self.more, self.guards, self.args.all) {
+            (true, ..) => put!(out, "the newest {}; to see all: {}\n", text::count(listed, "point"), self.all()),
+            (false, 0, _) => put!(out, "{} listed\n", text::count(listed, "point")),
+            (false, _, true) => put!(out, "{} and {guards} listed\n", text::count(listed, "point")),
+            (false, _, false) => {
+                put!(out, "{} listed, {guards} not shown: {}\n", text::count(listed, "point"), self.all());
             }
-        } else if let Some(point) = all.iter().rev().find(|p| p.snapshot.is_some()) {
-            put!(out, "to see what changed since: {}\n", self.run.typed.other(&["preview", &point.id.short()]));
         }
+        let whole = |p: &&Point| p.snapshot.is_some() && p.damaged.is_none();
+        let start = self.points.iter().rev().filter(whole).find(|p| p.kind == PointKind::TurnStart);
+        if let Some((start, turn)) = start.and_then(|start| Some((start, start.turn?))) {
+            // Where another session could be meant, the target says which.
+            let target = if self.sessions > 1 { format!("{}/t{turn}^", start.session) } else { format!("t{turn}^") };
+            put!(out, "to see what changed since the last turn began: {}\n", self.run.typed.other(&["diff", &target]));
+        } else if let Some(point) = self.points.iter().rev().find(whole) {
+            put!(out, "to see what changed since: {}\n", self.run.typed.other(&["diff", &point.id.short()]));
+        }
+    }
+
+    fn all(&self) -> String {
+        self.run.typed.other(&["log", "--all"])
     }
 
     fn line(&self, point: &Point, entry: Option<&PointEntry>, lane: &str, sessions: bool, now: Timestamp) -> String {

@@ -24,7 +24,7 @@ use crate::compose::{self, Opened};
 use crate::config::{MayRestore, Settings};
 use crate::error::CliError;
 use crate::run::Run;
-use crate::{demo, exit};
+use crate::{demo, exit, text, wire};
 
 /// Runs a verb; gives its exit code.
 pub(crate) fn dispatch(run: &Run, verb: Verb) -> Result<u8, CliError> {
@@ -52,7 +52,8 @@ pub(crate) fn dispatch(run: &Run, verb: Verb) -> Result<u8, CliError> {
         Verb::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut crate::args::cli_command(), "rwd", &mut script);
-            run.out.bytes(&script)?;
+            let script = String::from_utf8_lossy(&script).into_owned();
+            run.out.answer(&wire::Completions { shell: shell.to_string(), script }, |answer| answer.script.clone())?;
             Ok(exit::OK)
         }
         Verb::Demo(args) => demo::demo(run, &args),
@@ -64,6 +65,20 @@ fn open(run: &Run) -> Result<Opened, CliError> {
     let located = compose::find(run)?;
     let settings = Settings::load(&run.world, Some(located.root()), run.global.force)?;
     compose::open(run, located, settings, &|_, _| Ok(asker(run, Consent::Nobody)))
+}
+
+/// The operation that `rwd recover` would settle. People are told on standard error.
+fn unfinished(run: &Run, opened: &Opened) -> Result<Option<String>, CliError> {
+    let open = opened.engine.unfinished()?.map(|intent| intent.operation.to_string());
+    if let Some(op) = &open {
+        run.out.remark(&format!("warning: {}", unfinished_line(run, op)));
+    }
+    Ok(open)
+}
+
+fn unfinished_line(run: &Run, op: &str) -> String {
+    let way = |way| run.typed.other(&["recover", way]);
+    format!("operation {} is unfinished: {} or {}", text::short(op), way("--finish"), way("--back"))
 }
 
 fn asker(run: &Run, consent: Consent) -> Arc<dyn Approver> {

@@ -1,7 +1,8 @@
 //! Plans and outcomes as answers and as text.
 
-use checkpoint_core::{Outcome, Preview, Status};
+use checkpoint_core::{GuardMode, OpKind, Operation, Outcome, Preview, RestorePolicy, Status};
 
+use crate::error::{Facts, blocked_hints, recover_hints, undecided_hints};
 use crate::run::Run;
 use crate::text::{self, put};
 use crate::wire;
@@ -15,11 +16,33 @@ const fn scope_word(preview: &Preview) -> &'static str {
 }
 
 /// The plan, as the answer has it.
-pub(super) fn preview_answer(run: &Run, preview: &Preview) -> wire::Preview {
-    shape(preview, run.typed.as_verb("preview", "to", &["--plan", &preview.plan_id, "--yes"]))
+///
+/// A command is offered only where it would do something: a plan that would be refused comes with what to decide.
+pub(super) fn preview_answer(
+    run: &Run,
+    preview: &Preview,
+    policy: &RestorePolicy,
+    facts: &Facts,
+    unfinished: Option<String>,
+) -> wire::Preview {
+    let plan = &preview.plan;
+    let to = run.typed.as_verb("preview", "to");
+    let lenient = policy.skip_blocked || policy.guard == GuardMode::Warn;
+    let decisions = if unfinished.is_some() {
+        recover_hints(&run.typed)
+    } else if !plan.undecided.is_empty() {
+        undecided_hints(preview, &to, facts)
+    } else if !plan.blocked.is_empty() && !lenient {
+        blocked_hints(&plan.blocked, &to)
+    } else {
+        Vec::new()
+    };
+    let something = !plan.is_empty() || preview.cut.is_some();
+    let apply = (decisions.is_empty() && something).then(|| to.with(&["--plan", &preview.plan_id, "--yes"]));
+    wire::Preview { apply, decisions, unfinished, ..shape(preview) }
 }
 
-fn shape(preview: &Preview, apply: String) -> wire::Preview {
+fn shape(preview: &Preview) -> wire::Preview {
     let plan = &preview.plan;
     wire::Preview {
         plan: preview.plan_id.clone(),
@@ -45,13 +68,15 @@ fn shape(preview: &Preview, apply: String) -> wire::Preview {
         }),
         scope: scope_word(preview),
         notes: preview.notes.clone(),
-        apply,
+        apply: None,
+        decisions: Vec::new(),
+        unfinished: None,
     }
 }
 
 /// The plan as a person at a terminal sees it before saying yes.
 pub(crate) fn preview_text(preview: &Preview) -> String {
-    plan_text(&shape(preview, String::new()))
+    plan_text(&shape(preview))
 }
 
 /// The plan, as text.
@@ -121,7 +146,7 @@ fn kept(out: &mut String, count: usize) {
 }
 
 /// What was done, as the answer has it.
-pub(super) fn restored(run: &Run, outcome: &Outcome) -> wire::Restored {
+pub(super) fn restored(run: &Run, outcome: &Outcome, done: Option<&Operation>) -> wire::Restored {
     let plan = &outcome.plan;
     let undo = outcome.operation.map(|op| run.typed.other(&["undo", &op.short()]));
     let session = outcome.target.as_ref().map(|point| point.session.harness().to_owned());
@@ -129,6 +154,7 @@ pub(super) fn restored(run: &Run, outcome: &Outcome) -> wire::Restored {
         op: outcome.operation.map(|op| op.to_string()),
         status: status_word(outcome.status),
         target: outcome.target.as_ref().map(|point| point.id.to_string()),
+        reverses: done.and_then(|op| op.reverses).map(|op| op.to_string()),
         restored: wire::paths(&outcome.restored),
         removed: wire::paths(&outcome.removed),
         unchanged: plan.unchanged,
@@ -170,8 +196,18 @@ fn go_on(harness: &str, child: &str) -> Option<String> {
 }
 
 /// What was done, as text: counts first, the next command last.
-pub(super) fn outcome_text(run: &Run, verb: &str, answer: &wire::Restored, outcome: &Outcome) -> String {
+pub(super) fn outcome_text(run: &Run, answer: &wire::Restored, outcome: &Outcome, done: Option<&Operation>) -> String {
     let mut out = String::new();
+    let kind = done.map(|op| op.kind);
+    let what = match kind {
+        Some(OpKind::Undo) => "undo of ",
+        // What is taken back is an undo.
+        Some(OpKind::Redo) => "redo: takes back undo ",
+        _ => "",
+    };
+    if let Some(reversed) = answer.reverses.as_deref().filter(|_| !what.is_empty()) {
+        put!(out, "{what}{}\n", text::short(reversed));
+    }
     if outcome.status == Status::Nothing {
         out.push_str("nothing to do: the workspace is like that already\n");
     } else if outcome.context_only {
@@ -190,7 +226,7 @@ pub(super) fn outcome_text(run: &Run, verb: &str, answer: &wire::Restored, outco
     text::reasons(&mut out, "not covered by that point, left alone:", &answer.uncovered);
     kept(&mut out, answer.kept_new.len());
     for entry in &answer.stored {
-        put!(out, "{}\n", entry.line());
+        put!(out, "{}\n", entry.line(&run.typed));
     }
     for note in &answer.notes {
         put!(out, "{}\n", wire::shown(note));
@@ -200,10 +236,10 @@ pub(super) fn outcome_text(run: &Run, verb: &str, answer: &wire::Restored, outco
     } else if let Some(child) = &answer.child_session_id {
         put!(out, "to go on: session {child}\n");
     }
-    if let (Some(undo), "to" | "back" | "redo") = (&answer.undo, verb) {
-        put!(out, "to take it back: {undo}\n");
-    } else if verb == "undo" && answer.op.is_some() {
-        put!(out, "to bring it back: {}\n", run.typed.other(&["redo"]));
+    match (&answer.undo, kind) {
+        (Some(_), Some(OpKind::Undo)) => put!(out, "to bring it back: {}\n", run.typed.other(&["redo"])),
+        (Some(undo), _) => put!(out, "to take it back: {undo}\n"),
+        (None, _) => {}
     }
     out
 }

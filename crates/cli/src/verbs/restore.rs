@@ -51,17 +51,22 @@ pub(crate) fn preview(run: &Run, args: &ToArgs) -> Result<u8, CliError> {
     let opened = super::open(run)?;
     refuse_now(&args.target)?;
     let request = restore_request(run, &opened, &args.target, &args.what)?;
+    let unfinished = super::unfinished(run, &opened)?;
     let preview = opened.engine.preview(&request)?;
     if request.plan.as_ref().is_some_and(|plan| *plan != preview.plan_id) {
         return Err(EngineError::Stale { paths: Vec::new() }.into());
     }
-    let answer = preview_answer(run, &preview);
+    let facts = opened.facts(run)?;
+    let answer = preview_answer(run, &preview, &request.policy, &facts, unfinished);
     run.out.answer(&answer, |answer| {
         let mut out = plan_text(answer);
-        if preview.plan.is_empty() && preview.cut.is_none() {
-            out.push_str("nothing to do\n");
-        } else {
-            put!(out, "to do it: {}\n", answer.apply);
+        for decision in &answer.decisions {
+            put!(out, "{}\n", wire::shown(decision));
+        }
+        match &answer.apply {
+            Some(apply) => put!(out, "to do it: {apply}\n"),
+            None if answer.decisions.is_empty() => out.push_str("nothing to do\n"),
+            None => {}
         }
         out
     })?;
@@ -209,10 +214,14 @@ fn carry_out(run: &Run, verb: &'static str, opened: &Opened, mut wanted: Wanted)
                 ),
             });
         }
-        Err(error) => return nothing_or(run, verb, error.into()),
+        Err(engine) => {
+            return nothing_or(run, verb, CliError::Planned { engine, facts: Box::new(opened.facts(run)?) });
+        }
     };
-    let answer = restored(run, &outcome);
-    let ended = run.out.answer_as(verb, &answer, |answer| outcome_text(run, verb, answer, &outcome));
+    // What it came to be: going to an operation's guard is its undo, and the undo of an undo is a redo.
+    let done = outcome.operation.map(|op| opened.index.operation(&op)).transpose()?.flatten();
+    let answer = restored(run, &outcome, done.as_ref());
+    let ended = run.out.answer_as(verb, &answer, |answer| outcome_text(run, answer, &outcome, done.as_ref()));
     after(opened);
     ended?;
     Ok(match outcome.status {
@@ -235,8 +244,10 @@ fn after(opened: &Opened) {
 
 /// Nothing to do is an ordinary answer with exit 6; everything else is an error.
 fn nothing_or(run: &Run, verb: &str, error: CliError) -> Result<u8, CliError> {
-    let CliError::Engine(EngineError::Nothing { why, hint }) = error else { return Err(error) };
-    let notes = std::iter::once(why).chain(hint).collect();
+    let Some(EngineError::Nothing { why, hint }) = error.engine() else { return Err(error) };
+    // The engine's hints know nothing of the flags that lead here.
+    let hint = hint.as_deref().map(|hint| run.typed.placed(hint));
+    let notes = std::iter::once(why.clone()).chain(hint).collect();
     let answer = wire::Restored { status: "nothing", notes, ..wire::Restored::default() };
     run.out.answer_as(verb, &answer, |answer| answer.notes.join("\n") + "\n")?;
     Ok(exit::NOTHING)
@@ -285,7 +296,7 @@ pub(crate) fn recover(run: &Run, args: &RecoverArgs) -> Result<u8, CliError> {
         let mut out =
             format!("{done}: {}\n", text::count((answer.restored.len() + answer.removed.len()) as u64, "file"));
         for entry in &answer.stored {
-            put!(out, "{}\n", entry.line());
+            put!(out, "{}\n", entry.line(&run.typed));
         }
         for note in &answer.notes {
             put!(out, "{}\n", wire::shown(note));

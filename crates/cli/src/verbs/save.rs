@@ -29,7 +29,8 @@ pub(crate) fn save(run: &Run, args: &SaveArgs) -> Result<u8, CliError> {
     if args.turn == Some(0) || args.step == Some(0) {
         return Err(CliError::usage("usage", "turns and steps are counted from 1"));
     }
-    let located = compose::find_or_register(run)?;
+    // An interrupt is about points that exist: it makes none, nor a workspace.
+    let located = if args.kind == SaveKind::Interrupt { compose::find(run)? } else { compose::find_or_register(run)? };
     let registered = located.standing == Standing::New;
     if registered {
         run.out.remark(&format!("{} is a workspace of rwd from now on", located.root().display()));
@@ -41,12 +42,11 @@ pub(crate) fn save(run: &Run, args: &SaveArgs) -> Result<u8, CliError> {
     }
     let settings = Settings::load(&run.world, Some(located.root()), run.global.force)?;
     let opened = compose::open(run, located, settings, &|_, _| Ok(super::asker(run, Consent::Nobody)))?;
+    let unfinished = super::unfinished(run, &opened)?;
+    let Some(kind) = kind(args.kind) else { return interrupt(run, &opened, &key, begun, unfinished) };
     run.stop.listen();
-    let taken = match kind(args.kind) {
-        Some(kind) => capture(&opened, args, kind, key)?,
-        None => interrupt(&opened, &key)?,
-    };
-    let Taken { point, created, skipped, warnings, code } = taken;
+    let taken = capture(&opened, args, kind, key)?;
+    let Taken { point, created, skipped, warnings } = taken;
     for warning in &warnings {
         run.out.remark(&format!("warning: {}", crate::wire::shown(warning)));
     }
@@ -54,21 +54,26 @@ pub(crate) fn save(run: &Run, args: &SaveArgs) -> Result<u8, CliError> {
         id: point.id.to_string(),
         tree: point.snapshot.map(|snapshot| snapshot.tree.to_string()).unwrap_or_default(),
         created,
-        changed: point.changed,
+        changed: if created { point.changed } else { 0 },
         skipped: wire::skipped(&skipped),
         new_bytes: if created { point.new_bytes } else { 0 },
         consistency: consistency(point.consistency),
-        ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+        ms: milliseconds(begun),
         root: wire::absolute(opened.located.root()),
         registered,
         session: point.session.to_string(),
         turn: point.turn.map(|turn| turn.0),
         warnings,
+        unfinished,
     };
     let ended = run.out.answer(&answer, |answer| human(answer, &point));
     // Only now: nobody waits for this.
     after(&opened, &point);
-    ended.map(|()| code)
+    ended.map(|()| exit::OK)
+}
+
+fn milliseconds(begun: Instant) -> u64 {
+    u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
 pub(crate) const fn consistency(consistency: Consistency) -> &'static str {
@@ -83,7 +88,6 @@ struct Taken {
     created: bool,
     skipped: Vec<Skipped>,
     warnings: Vec<String>,
-    code: u8,
 }
 
 const fn kind(kind: SaveKind) -> Option<PointKind> {
@@ -110,21 +114,44 @@ fn capture(opened: &Opened, args: &SaveArgs, kind: PointKind, key: SessionKey) -
     let saved = opened.engine.save(&request)?;
     let mut warnings = saved.warnings;
     warnings.extend(opened.settings.warnings.iter().cloned());
-    Ok(Taken { point: saved.point, created: saved.created, skipped: saved.skipped, warnings, code: exit::OK })
+    Ok(Taken { point: saved.point, created: saved.created, skipped: saved.skipped, warnings })
 }
 
-/// Closes the session's open turn without a capture, and answers with the latest record.
-fn interrupt(opened: &Opened, key: &SessionKey) -> Result<Taken, CliError> {
-    let interrupted = opened.engine.interrupt(key);
-    let newest = PointQuery { restorable: true, newest_first: true, limit: Some(1), ..PointQuery::default() };
-    let point = opened.index.points(&newest)?.pop();
-    let point = point.ok_or_else(|| EngineError::Nothing { why: "there is no point yet".to_owned(), hint: None })?;
-    let (warnings, code) = match interrupted {
-        Ok(_) => (Vec::new(), exit::OK),
-        Err(EngineError::Nothing { why, .. }) => (vec![why], exit::NOTHING),
+/// Marks the session's open turn as interrupted, without a capture. The answer names the newest point, where there is
+/// one: `id` and `tree` are never null, so without a point they are empty.
+fn interrupt(
+    run: &Run,
+    opened: &Opened,
+    key: &SessionKey,
+    begun: Instant,
+    unfinished: Option<String>,
+) -> Result<u8, CliError> {
+    let (turn, told, warnings, code) = match opened.engine.interrupt(key) {
+        Ok(turn) => (Some(turn.0), format!("turn {turn} is marked interrupted; no point made"), Vec::new(), exit::OK),
+        Err(EngineError::Nothing { why, .. }) => (None, format!("{why}; no point made"), vec![why], exit::NOTHING),
         Err(error) => return Err(error.into()),
     };
-    Ok(Taken { point, created: false, skipped: Vec::new(), warnings, code })
+    let newest = PointQuery { restorable: true, newest_first: true, limit: Some(1), ..PointQuery::default() };
+    let newest = opened.index.points(&newest)?.pop();
+    let tree = newest.as_ref().and_then(|point| point.snapshot).map(|snapshot| snapshot.tree.to_string());
+    let answer = wire::Saved {
+        id: newest.as_ref().map(|point| point.id.to_string()).unwrap_or_default(),
+        tree: tree.unwrap_or_default(),
+        created: false,
+        changed: 0,
+        skipped: Vec::new(),
+        new_bytes: 0,
+        consistency: newest.as_ref().map_or("quiet", |point| consistency(point.consistency)),
+        ms: milliseconds(begun),
+        root: wire::absolute(opened.located.root()),
+        registered: false,
+        session: key.to_string(),
+        turn,
+        warnings,
+        unfinished,
+    };
+    run.out.answer(&answer, |_| wire::shown(&told) + "\n")?;
+    Ok(code)
 }
 
 /// Retention looks at every point, so captures inside a turn leave it to later ones.

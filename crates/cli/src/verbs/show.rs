@@ -1,8 +1,9 @@
 //! `rwd show`.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use checkpoint_core::{Clock, EngineError, PathState, Point, PointQuery, RelPath};
+use checkpoint_core::{Clock, EngineError, ObjectId, OpId, PathState, Point, PointQuery, RelPath};
 
 use super::{changes, diff, log, save};
 use crate::args::ShowArgs;
@@ -17,7 +18,13 @@ use crate::{exit, text};
 
 pub(crate) fn show(run: &Run, args: &ShowArgs) -> Result<u8, CliError> {
     let opened = super::open(run)?;
-    let (point, notes) = super::stored_point(run, &opened, &args.target)?;
+    let found = super::stored_point(run, &opened, &args.target);
+    if let (Err(CliError::Engine(EngineError::NotFound { .. } | EngineError::Address(_))), None) = (&found, &args.path)
+        && let Some(kept) = kept(&opened, &args.target)?
+    {
+        return show_kept(run, &opened, kept);
+    }
+    let (point, notes) = found?;
     match &args.path {
         None => show_point(run, &opened, &point, notes),
         Some(path) => {
@@ -26,6 +33,62 @@ pub(crate) fn show(run: &Run, args: &ShowArgs) -> Result<u8, CliError> {
             show_path(run, &opened, &point, &path)
         }
     }
+}
+
+/// Bytes of somebody else that an operation stored because they could not stay.
+struct Kept {
+    operation: OpId,
+    path: RelPath,
+    blob: ObjectId,
+}
+
+/// Shorter beginnings are no ids, as with points.
+const SHORTEST: usize = 4;
+
+/// The one stored content whose id begins like this.
+fn kept(opened: &Opened, prefix: &str) -> Result<Option<Kept>, CliError> {
+    let prefix = prefix.to_lowercase();
+    if prefix.len() < SHORTEST || !prefix.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Ok(None);
+    }
+    let mut found: BTreeMap<String, Kept> = BTreeMap::new();
+    for operation in opened.index.operations(&[], None)? {
+        for (path, blob) in operation.stored {
+            let id = blob.to_string();
+            if id.starts_with(&prefix) {
+                found.entry(id).or_insert(Kept { operation: operation.id, path, blob });
+            }
+        }
+    }
+    if found.len() > 1 {
+        let choices = found.into_keys().collect();
+        return Err(EngineError::Ambiguous { given: prefix, choices }.into());
+    }
+    Ok(found.into_values().next())
+}
+
+fn show_kept(run: &Run, opened: &Opened, kept: Kept) -> Result<u8, CliError> {
+    let Kept { operation, path, blob } = kept;
+    if !run.out.json {
+        run.out.copy(&mut opened.snapshots.open_blob(&blob)?)?;
+        return Ok(exit::OK);
+    }
+    let answer = wire::ShownBlob {
+        blob: blob.to_string(),
+        path: wire::paths(&[path]).remove(0),
+        op: operation.to_string(),
+        content: encoded(opened, &blob)?,
+    };
+    run.out.answer(&answer, |_| String::new())?;
+    Ok(exit::OK)
+}
+
+/// Stored content in base64.
+fn encoded(opened: &Opened, blob: &ObjectId) -> Result<String, CliError> {
+    let mut bytes = Vec::new();
+    std::io::Read::read_to_end(&mut opened.snapshots.open_blob(blob)?, &mut bytes)
+        .map_err(|source| CliError::failure(format!("cannot read object {blob}"), source))?;
+    Ok(data_encoding::BASE64.encode(&bytes))
 }
 
 fn show_point(run: &Run, opened: &Opened, point: &Point, notes: Vec<String>) -> Result<u8, CliError> {
@@ -92,7 +155,7 @@ fn human(run: &Run, answer: &wire::Shown, point: &Point) -> String {
         field("commit", commit);
     }
     for change in answer.changes.iter().take(30) {
-        out.push_str(&diff::line(change, false));
+        out.push_str(&diff::line(change, &change.line(), false));
     }
     if answer.changes.len() > 30 {
         put!(out, "  and {} more\n", answer.changes.len() - 30);
@@ -141,15 +204,7 @@ fn show_path(run: &Run, opened: &Opened, point: &Point, path: &RelPath) -> Resul
             ControlFlow::Continue(())
         })?;
     }
-    let content = match state.blob() {
-        Some(blob) => {
-            let mut bytes = Vec::new();
-            std::io::Read::read_to_end(&mut opened.snapshots.open_blob(&blob)?, &mut bytes)
-                .map_err(|source| CliError::failure(format!("cannot read object {blob}"), source))?;
-            Some(data_encoding::BASE64.encode(&bytes))
-        }
-        None => None,
-    };
+    let content = state.blob().map(|blob| encoded(opened, &blob)).transpose()?;
     let answer = wire::ShownPath {
         point: point.id.to_string(),
         path: wire::paths(std::slice::from_ref(path)).remove(0),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use checkpoint_core::{Clock, PointKind, PointQuery, Timestamp};
+use checkpoint_core::{Clock, Point, PointKind, PointQuery, Timestamp};
 
 use super::log;
 use crate::compose::Opened;
@@ -49,6 +49,9 @@ fn gather(opened: &Opened) -> Result<wire::Status, CliError> {
         }
     });
     let unprotected = opened.engine.unprotected()?;
+    let count = |wanted: &dyn Fn(&Point) -> bool| {
+        points.iter().filter(|point| point.snapshot.is_some() && wanted(point)).count() as u64
+    };
     Ok(wire::Status {
         workspace: located.workspace.id.to_string(),
         root: wire::absolute(located.root()),
@@ -56,7 +59,9 @@ fn gather(opened: &Opened) -> Result<wire::Status, CliError> {
         index: opened.index.name().to_owned(),
         git: in_git(located.root()),
         incarnation: located.incarnation(),
-        points: points.iter().filter(|point| point.snapshot.is_some()).count() as u64,
+        points: count(&|_| true),
+        listed: count(&|point| point.listed && point.kind != PointKind::Guard),
+        guards: count(&|point| point.kind == PointKind::Guard),
         newest: newest.map(|point| log::entry(opened, point, &names)),
         sessions: sessions.collect(),
         skipped: skipped.into_iter().map(|(reason, paths)| wire::SkipCount { reason, paths }).collect(),
@@ -93,8 +98,9 @@ fn human(run: &Run, answer: &wire::Status) -> String {
     let open = answer.sessions.iter().filter(|session| session.open).count() as u64;
     put!(
         out,
-        "{}, {}, {} open\n",
-        text::count(answer.points, "point"),
+        "{} listed, {}, {}, {} open\n",
+        text::count(answer.listed, "point"),
+        text::count(answer.guards, "guard"),
         text::count(answer.sessions.len() as u64, "session"),
         text::count(open, "turn")
     );
@@ -103,7 +109,7 @@ fn human(run: &Run, answer: &wire::Status) -> String {
         put!(out, "{}\n", run.out.paint(Color::Yellow, &line));
     }
     if let Some(op) = &answer.unfinished {
-        put!(out, "operation {} is unfinished: {}\n", text::short(op), run.typed.other(&["recover", "--back"]));
+        put!(out, "{}\n", run.out.paint(Color::Yellow, &super::unfinished_line(run, op)));
     }
     let mut field = |name: &str, value: String| put!(out, "{name:<10} {value}\n");
     field("root", answer.root.line());

@@ -4,6 +4,8 @@ use checkpoint_core::{Blocked, PathState, RelPath, Skipped};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::error::Typed;
+
 /// A path. `pathBytes` is there only where the path is not UTF-8; then `path` has U+FFFD for what is not.
 #[derive(Serialize, JsonSchema, Debug, Clone, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
@@ -48,8 +50,9 @@ impl PathEntry {
 
 impl StoredEntry {
     /// For people: where the bytes are now.
-    pub(crate) fn line(&self) -> String {
-        format!("what somebody else wrote to {} is kept as blob {}", shown(&self.path), self.blob)
+    pub(crate) fn line(&self, typed: &Typed) -> String {
+        let show = typed.other(&["show", &self.blob]);
+        format!("what somebody else wrote to {} is kept; to see it: {show}", shown(&self.path))
     }
 }
 

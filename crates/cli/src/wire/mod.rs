@@ -46,6 +46,8 @@ answers! {
     Adopted = "adopt",
     ConfigList = "config",
     Demo = "demo",
+    Completions = "completions",
+    ShownBlob = "show-blob",
     ErrorAnswer = "error",
 }
 
@@ -80,12 +82,12 @@ fn schema<T: Answer>() -> (String, serde_json::Value) {
 #[derive(Serialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Saved {
-    /// The point that holds the present state.
+    /// The point that holds the present state; for an interrupt the newest one, empty where there is none.
     pub(crate) id: String,
     pub(crate) tree: String,
     /// False when an existing point holds this state, and for an interrupt.
     pub(crate) created: bool,
-    /// Paths that changed since the record before.
+    /// Paths that changed since the record before; 0 when no point was made.
     pub(crate) changed: u64,
     pub(crate) skipped: Vec<ReasonEntry>,
     pub(crate) new_bytes: u64,
@@ -99,6 +101,8 @@ pub(crate) struct Saved {
     pub(crate) session: String,
     pub(crate) turn: Option<u32>,
     pub(crate) warnings: Vec<String>,
+    /// The operation that `rwd recover` would settle.
+    pub(crate) unfinished: Option<String>,
 }
 
 /// A point of `rwd log`.
@@ -212,6 +216,19 @@ pub(crate) struct ShownPath {
     pub(crate) entries: Vec<PathEntry>,
 }
 
+/// `rwd show BLOB --json`: bytes of somebody else that an operation stored.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ShownBlob {
+    pub(crate) blob: String,
+    /// Where they were.
+    pub(crate) path: PathEntry,
+    /// The operation that stored them.
+    pub(crate) op: String,
+    /// In base64.
+    pub(crate) content: String,
+}
+
 /// `rwd diff`.
 #[derive(Serialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase")]
@@ -224,6 +241,8 @@ pub(crate) struct Diff {
     /// With `-p`.
     pub(crate) patch: Option<String>,
     pub(crate) notes: Vec<String>,
+    /// The operation that `rwd recover` would settle.
+    pub(crate) unfinished: Option<String>,
 }
 
 /// Where a conversation is cut.
@@ -264,8 +283,14 @@ pub(crate) struct Preview {
     /// `files`, `chat` or `both`.
     pub(crate) scope: &'static str,
     pub(crate) notes: Vec<String>,
-    /// The command that does it.
-    pub(crate) apply: String,
+    /// The command that does it; left out where there is nothing to do or where it would be refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub(crate) apply: Option<String>,
+    /// What to decide first, where it would be refused.
+    pub(crate) decisions: Vec<String>,
+    /// The operation that `rwd recover` would settle first.
+    pub(crate) unfinished: Option<String>,
 }
 
 /// `rwd to`, `back`, `undo`, `redo`.
@@ -279,6 +304,8 @@ pub(crate) struct Restored {
     pub(crate) status: &'static str,
     /// The point that was restored.
     pub(crate) target: Option<String>,
+    /// The operation that this one took back.
+    pub(crate) reverses: Option<String>,
     pub(crate) restored: Vec<PathEntry>,
     pub(crate) removed: Vec<PathEntry>,
     pub(crate) unchanged: u64,
@@ -379,7 +406,12 @@ pub(crate) struct Status {
     /// True where the root lies in a git worktree.
     pub(crate) git: bool,
     pub(crate) incarnation: u32,
+    /// All of them: `listed`, `guards`, and those that are on no list.
     pub(crate) points: u64,
+    /// Points that `rwd log` lists.
+    pub(crate) listed: u64,
+    /// States before an operation, for its undo.
+    pub(crate) guards: u64,
     pub(crate) newest: Option<PointEntry>,
     pub(crate) sessions: Vec<SessionEntry>,
     /// Of the newest point.
@@ -430,6 +462,8 @@ pub(crate) struct Gc {
     pub(crate) freed_bytes: u64,
     /// Left-over temporaries removed.
     pub(crate) swept: u64,
+    /// The operation that `rwd recover` would settle; what it needs is kept.
+    pub(crate) unfinished: Option<String>,
 }
 
 /// One check of `rwd doctor`.
@@ -516,6 +550,15 @@ pub(crate) struct Demo {
     pub(crate) passed: bool,
     /// Where it is, with `--keep`.
     pub(crate) dir: Option<PathEntry>,
+}
+
+/// `rwd completions SHELL`.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Completions {
+    pub(crate) shell: String,
+    /// For the shell to read.
+    pub(crate) script: String,
 }
 
 /// An error.

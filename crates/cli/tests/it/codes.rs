@@ -168,14 +168,18 @@ fn a_broken_pipe_is_0() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
-/// True once the process catches SIGINT.
-fn listens(pid: u32) -> bool {
+/// A set of signals of a process, as the kernel tells it.
+fn signals(pid: u32, field: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let mask = status
-        .lines()
-        .find_map(|line| line.strip_prefix("SigCgt:"))
-        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask & 2 != 0)
+    let mask = status.lines().find_map(|line| line.strip_prefix(field));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// Waits until the process catches signals: SIGHUP is the last it asks for, so SIGINT is settled by then.
+fn listening(pid: u32) {
+    while signals(pid, "SigCgt:") & 1 == 0 {
+        std::thread::yield_now();
+    }
 }
 
 fn interrupt(pid: u32) {
@@ -183,41 +187,47 @@ fn interrupt(pid: u32) {
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
 }
 
-/// The first signal stops at the next safe place, the second at once; both are 130.
+/// A signal ends the wait for a lock that somebody else holds, and nothing was written.
 #[test]
 fn interrupted_is_130() {
-    let sandbox = saved().with("RWD_LOCK_WAIT_MS", "60000");
+    let sandbox = saved().with("RWD_LOCK_WAIT_MS", "600000");
     sandbox.write("a", "two\n");
     sandbox.ok(&["save"]);
     let lock = fs::File::open(sandbox.store().join("lock")).unwrap();
-    for twice in [false, true] {
-        lock.lock().unwrap();
-        let child = sandbox
-            .command(&["to", "latest~1", "--yes", "--json"])
-            .stdout(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
-        while !listens(child.id()) {
-            std::thread::yield_now();
-        }
+    lock.lock().unwrap();
+    for args in [&["to", "latest~1", "--yes", "--json"][..], &["save", "--json"]] {
+        let child = sandbox.command(args).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        listening(child.id());
         interrupt(child.id());
-        if twice {
-            // The first must have been noticed before the second counts as one.
-            std::thread::sleep(std::time::Duration::from_millis(100));
-            interrupt(child.id());
-        } else {
-            lock.unlock().unwrap();
-        }
         let ran = crate::sandbox::ended(child);
         assert_eq!(ran.code, 130, "{ran:?}");
-        if twice {
-            lock.unlock().unwrap();
-        } else {
-            assert_eq!(ran.json()["error"]["code"], "interrupted");
-        }
+        assert_eq!(ran.json()["error"]["code"], "interrupted");
     }
+    lock.unlock().unwrap();
     assert_eq!(sandbox.read("a"), "two\n");
     sandbox.json(6, &["recover", "--back"]);
     sandbox.json(0, &["to", "latest~1", "--yes"]);
     assert_eq!(sandbox.read("a"), "one\n");
+}
+
+/// The second signal ends the process wherever it is: here it waits for somebody to write into a FIFO.
+#[test]
+fn interrupted_twice_is_130_at_once() {
+    let sandbox = saved();
+    sandbox.write("a", "two\n");
+    sandbox.ok(&["save"]);
+    let fifo = sandbox.top().join("list");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let args = ["to", "latest~1", "--yes", "--paths-from", fifo.to_str().unwrap()];
+    let mut child = sandbox.command(&args).spawn().unwrap();
+    listening(child.id());
+    interrupt(child.id());
+    // Two that wait together count as one.
+    while signals(child.id(), "ShdPnd:") & 2 != 0 {
+        std::thread::yield_now();
+    }
+    assert!(child.try_wait().unwrap().is_none(), "the first signal ended it");
+    interrupt(child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(sandbox.read("a"), "two\n");
 }

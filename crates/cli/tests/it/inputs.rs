@@ -223,3 +223,25 @@ fn a_read_only_store() {
     }
     everything(0o600);
 }
+
+/// The kernel takes no path of 4096 bytes; content below such a one is compared all the same, and no link is followed.
+#[test]
+fn paths_longer_than_the_kernel_takes() {
+    let sandbox = Sandbox::new();
+    let part = "d".repeat(250);
+    let deep = vec![part.as_str(); 17].join("/");
+    // Made from below: no path of this length can be named at once.
+    let make = |content: &str| {
+        let script = "for i in $(seq 17); do mkdir -p \"$1\" && cd \"$1\" || exit 1; done; printf %s \"$2\" > f";
+        let mut shell = std::process::Command::new("bash");
+        shell.args(["-c", script, "-", &part, content]).current_dir(sandbox.work());
+        assert!(shell.status().unwrap().success());
+    };
+    make("one\n");
+    sandbox.ok(&["save"]);
+    make("two\nthree\n");
+    let diff = sandbox.json(0, &["diff"]);
+    assert_eq!(diff["changes"][0]["path"].as_str().unwrap(), format!("{deep}/f"));
+    assert_eq!((diff["changes"][0]["added"].clone(), diff["changes"][0]["removed"].clone()), (2.into(), 1.into()));
+    assert!(sandbox.ok(&["diff", "--stat"]).out.contains("+2 -1"));
+}

@@ -102,7 +102,8 @@ fn the_timeline() {
     [ID]  [TIME]  -     manual   0 paths changed  [start]  before the agent  local
     [ID]  [TIME]  t1    start    0 paths changed  agent
     [ID]  [TIME]  t1    end      1 path changed  agent
-    to see what the last turn did: rwd preview agent/t1^
+    3 points listed
+    to see what changed since the last turn began: rwd diff agent/t1^
     ");
     let last = sandbox.json(0, &["log", "-n", "1"]);
     assert_eq!((last["points"].as_array().unwrap().len(), last["points"][0]["kind"].clone()), (1, "turn-end".into()));
@@ -129,9 +130,9 @@ fn a_refusal_names_paths_then_hints() {
     error: a changed outside this session and would be overwritten
       a  (hand-made)
 
-    hint: to leave them as they are: rwd to t1^ --keep-drift
-    hint: to restore one of them: rwd to t1^ --overwrite a
-    hint: to restore all of them (undo brings the edits back): rwd to t1^ --overwrite-drift
+    hint: to leave them as they are: rwd to t1^ --keep-drift --yes
+    hint: to restore one of them: rwd to t1^ --overwrite a --yes
+    hint: to restore all of them (undo brings the edits back): rwd to t1^ --overwrite-drift --yes
     ");
 }
 

@@ -46,6 +46,7 @@ fn crash_after_intent(sandbox: &Sandbox, path: &str) {
         child: None,
         summary: "to a point".to_owned(),
         expired: false,
+        stored: vec![(path.clone(), store.put_blob(6, &mut b"theirs".as_slice()).unwrap())],
     };
     let intent = Intent {
         operation: id,
@@ -89,8 +90,33 @@ fn an_unfinished_operation_is_7_and_named_everywhere() {
     assert_eq!(sandbox.json(0, &["status"])["unfinished"], "07".repeat(16));
     assert!(sandbox.ok(&[]).out.starts_with("operation 07070707 is unfinished"));
     assert_eq!(sandbox.json(7, &["doctor"])["ok"], false);
+    // No command is offered that would be refused.
+    let preview = sandbox.json(0, &["preview", "latest~1"]);
+    assert!(preview.get("apply").is_none(), "{preview}");
+    assert!(preview["decisions"][0].as_str().unwrap().ends_with("rwd recover --finish"), "{preview}");
     // A capture goes on meanwhile.
     sandbox.json(0, &["save"]);
+    for args in [&["save"][..], &["diff"], &["preview", "latest"], &["gc", "--dry-run"], &["log"], &["status"]] {
+        assert_eq!(sandbox.json(0, args)["unfinished"], "07".repeat(16), "{args:?}");
+        let told = sandbox.ok(args);
+        let both = format!("{}{}", told.err, told.out);
+        assert!(both.contains("rwd recover --finish or rwd recover --back"), "{args:?}: {both}");
+    }
+}
+
+/// What an operation kept of somebody else's is shown by its id.
+#[test]
+fn kept_content_is_shown_by_its_id() {
+    let sandbox = crashed();
+    // git's own name for these bytes.
+    let id = "228068dbe790983c15535164cd483eb77ade97e4";
+    for prefix in [id, &id[..10]] {
+        assert_eq!(sandbox.ok(&["show", prefix]).out, "theirs");
+    }
+    let shown = sandbox.json(0, &["show", id]);
+    assert_eq!((shown["path"]["path"].clone(), shown["content"].clone()), ("a".into(), "dGhlaXJz".into()));
+    sandbox.json(9, &["show", &id[..3]]);
+    sandbox.json(9, &["show", "ffffffff"]);
 }
 
 #[test]

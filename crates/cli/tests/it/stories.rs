@@ -347,6 +347,15 @@ fn doctor() {
     for pack in &new {
         fs::remove_file(sandbox.store().join("git").join(pack)).unwrap();
     }
+    // No more is claimed than was looked at.
+    let told = sandbox.rwd(&["verify"]).out;
+    assert!(
+        told.ends_with("nothing that the others need is missing; to read every byte: rwd verify --rehash\n"),
+        "{told}"
+    );
+    assert!(
+        sandbox.rwd(&["verify", "--rehash"]).out.ends_with("every byte of the others was read and is as recorded\n")
+    );
     let verified = sandbox.json(8, &["verify"]);
     assert_eq!(verified["damaged"][0]["id"], bad.as_str());
     assert_eq!(verified["damaged"].as_array().unwrap().len(), 1);

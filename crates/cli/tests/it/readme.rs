@@ -1,0 +1,87 @@
+//! What the README tells a newcomer to type works as typed.
+
+use crate::sandbox::{Sandbox, listed};
+
+/// The commands of the block under a heading, without their remarks.
+fn commands(heading: &str) -> Vec<String> {
+    let text = include_str!("../../../../README.md");
+    let section = text.split_once(heading).expect("the heading is there").1;
+    let block = section.split_once("```console\n").unwrap().1.split_once("```").unwrap().0;
+    let command = |line: &str| line.strip_prefix("$ ").map(|line| line.split("  #").next().unwrap().trim().to_owned());
+    block.lines().filter_map(command).collect()
+}
+
+/// Words as a shell splits them; the README quotes with `"` alone.
+fn words(command: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    for (n, part) in command.split('"').enumerate() {
+        if n % 2 == 1 { words.push(part) } else { words.extend(part.split_whitespace()) }
+    }
+    words
+}
+
+#[test]
+fn first_use() {
+    let sandbox = Sandbox::new();
+    sandbox.write("kept", "kept\n");
+    sandbox.write("src/a", "mine\n");
+    let before = sandbox.tree();
+    let mut after = None;
+    let mut told = Vec::new();
+    for command in commands("## First use") {
+        match words(&command).as_slice() {
+            ["cd", _] => {}
+            ["…"] => {
+                sandbox.write("src/a", "the agent's\n");
+                sandbox.remove("kept");
+                after = Some(sandbox.tree());
+            }
+            ["rwd", args @ ..] => {
+                let asks = matches!(args.first(), Some(&("to" | "undo")));
+                if asks {
+                    // Nobody is there to be asked; nothing else may be in the way.
+                    assert_eq!(sandbox.rwd(args).code, 4, "{command}");
+                    sandbox.ok(&[args, &["--yes"]].concat());
+                } else {
+                    sandbox.ok(args);
+                }
+                match args.first() {
+                    Some(&"to") => assert_eq!(sandbox.tree(), before, "{command}"),
+                    Some(&"undo") => assert_eq!(Some(sandbox.tree()), after, "{command}"),
+                    Some(&"preview") => {
+                        let preview = sandbox.json(0, args);
+                        assert_eq!(
+                            (listed(&preview["overwrite"]), listed(&preview["recreate"])),
+                            (vec!["src/a"], vec!["kept"])
+                        );
+                    }
+                    _ => {}
+                }
+                told.push(args.first().copied().unwrap_or("log").to_owned());
+            }
+            other => panic!("the README says {other:?}"),
+        }
+    }
+    assert_eq!(told, ["save", "save", "log", "diff", "preview", "to", "undo"]);
+}
+
+/// Without that second save, the refusal says why.
+#[test]
+fn without_a_second_save() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "mine\n");
+    sandbox.ok(&["save"]);
+    sandbox.write("a", "the agent's\n");
+    let refused = sandbox.json(3, &["to", "latest", "--yes"]);
+    let hint = refused["error"]["hints"][0].as_str().unwrap();
+    let rest = hint.strip_prefix("nothing recorded who made these changes: run rwd save first and go to ").unwrap();
+    let (id, rest) = rest.split_once(", ").unwrap();
+    assert_eq!(rest, "or add --overwrite-drift; undo brings them back");
+    sandbox.ok(&["save"]);
+    sandbox.ok(&["to", id, "--yes"]);
+    assert_eq!(sandbox.read("a"), "mine\n");
+    sandbox.turn(1, |s| s.write("a", "the agent's\n"));
+    sandbox.write("a", "by hand\n");
+    let refused = sandbox.json(3, &["to", "agent/t1^", "--yes"]);
+    assert!(!refused.to_string().contains("nothing recorded"), "{refused}");
+}
