@@ -238,7 +238,10 @@ impl Engine {
             return Ok(Some(point.clone()));
         }
         // The end was not captured: the next record closed the turn, if the turn is over.
-        let last = points.iter().rev().find(|p| p.turn == Some(turn));
+        // The report of its end may have come late, after records of others: it says nothing of where the turn ended.
+        let of_turn = |p: &&Point| p.turn == Some(turn);
+        let last = points.iter().rev().filter(of_turn).find(|p| p.missed != Some(PointKind::TurnEnd));
+        let last = last.or_else(|| points.iter().find(of_turn));
         let over = points.iter().any(|p| {
             p.turn.is_some_and(|t| t > turn) || (p.turn == Some(turn) && p.missed == Some(PointKind::TurnEnd))
         });

@@ -248,3 +248,38 @@ fn a_persons_own_saves_need_no_decision_until_something_is_unsaved() {
     world.write("a", "unsaved");
     refused(&world, &to(first.point.id), &["a"]);
 }
+
+/// Model F8: the end of a turn that comes after the next one has begun is a gap, and changes nothing about that one.
+#[test]
+fn f8_a_late_end_of_a_turn_is_a_gap() {
+    let world = World::plain();
+    world.write("a", "v1");
+    world.turn_start("h:s", 1);
+    world.write("a", "turn 1");
+    world.turn_start("h:s", 2);
+    world.write("a", "turn 2");
+    let late = checkpoint_core::SaveRequest {
+        turn: Some(checkpoint_core::Turn(1)),
+        ..checkpoint_core::SaveRequest::of(SessionKey::parse("h:s").unwrap(), PointKind::TurnEnd)
+    };
+    assert!(matches!(world.engine.save(&late), Err(EngineError::Gap { .. })));
+    // `t1` is the record that closed the turn, and says so.
+    let found = world.engine.resolve(None, "h:s/t1", None).unwrap();
+    assert_eq!(found.point.unwrap().kind, PointKind::TurnStart);
+    assert!(found.notes.iter().any(|note| note.contains("was not captured")), "{:?}", found.notes);
+    // Turn 2 is still open: its work is its own.
+    let preview = world.engine.preview(&to("h:s/t2^")).unwrap();
+    assert_eq!((names(&preview.plan.uncaptured), preview.plan.undecided.len()), (vec!["a".to_owned()], 0));
+}
+
+/// Model F13, second half: what the dropped newest record said counts before there is a record to come.
+#[test]
+fn f13_a_dropped_record_still_speaks_while_a_turn_is_open() {
+    let world = World::plain();
+    world.write("a", "v1");
+    turn(&world, "h:s", 1, "b", "agent");
+    world.write("a", "hand");
+    let second = world.turn_start("h:s", 2);
+    world.engine.drop_points(&checkpoint_core::DropWhich::Points(vec![second.point.id])).unwrap();
+    refused(&world, &to("h:s/t1^"), &["a"]);
+}
