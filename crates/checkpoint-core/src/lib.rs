@@ -1,4 +1,16 @@
 //! Types, traits, pure planning and the engine of rwd. No I/O, no clock, no protocol.
+//!
+//! An [`Engine`] is composed from a snapshot backend, an index, the user's files, a lock, a clock and a source of ids
+//! ([`Required`]), and optionally from session logs, an approver, an observer. Everything else here is plain data and
+//! pure functions: addresses, plans, histories, retention.
+//!
+//! ```
+//! use checkpoint_core::{Address, Form, RelPath, Turn};
+//!
+//! assert_eq!(Address::parse("t7^")?.form, Form::TurnStart(Turn(7)));
+//! assert!(RelPath::new("../etc/passwd").is_err());
+//! # Ok::<(), checkpoint_core::AddressError>(())
+//! ```
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::indexing_slicing))]
 
 mod address;

@@ -147,6 +147,12 @@ pub enum FsError {
         /// The path.
         path: RelPath,
     },
+    /// Something answers to the name although no listing has it: the file system folds case or normalises.
+    #[error("{path} is another name for something that is there")]
+    NameTaken {
+        /// The path.
+        path: RelPath,
+    },
     /// The name is reserved.
     #[error("{path} names a reserved location")]
     Reserved {
@@ -189,6 +195,7 @@ impl FsError {
             Self::OtherMount { .. } => "other-mount",
             Self::Layer { .. } => "layer",
             Self::Metadata { .. } => "metadata",
+            Self::NameTaken { .. } => "name-collision",
             Self::Reserved { .. } => "reserved",
             Self::Io { .. } => "io",
             Self::Blob { .. } => "content",

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use crate::history::{Family, Interval, histories};
 use crate::plan::{Coverage, Evidence, PlanInput, new_directories, plan, select};
 use crate::{
-    Attribution, Captured, Change, Cut, EngineError, History, IndexError, Member, OpKind, Operation, Ord, Outcome,
+    Attribution, Captured, Change, Cut, EngineError, FsError, History, IndexError, Member, OpKind, Operation, Ord, Outcome,
     PathState, Plan, Point, PointKind, Preview, RelPath, Resolved, RestorePolicy, RestoreRequest, ReverseRequest,
     Scope, SessionError, SessionKey, SkipReason, Snapshot, SnapshotError,
 };
@@ -190,7 +190,7 @@ impl Engine {
             Goal::Point(point) => (self.skipped_of(point.snapshot)?, Some((**point).clone())),
             _ => (Vec::new(), None),
         };
-        let check = |change: &Change| self.parts.files.check(change);
+        let check = |change: &Change| self.check(change);
         let mut plan = plan(&PlanInput {
             changes,
             skipped_now: &captured.skipped,
@@ -230,6 +230,15 @@ impl Engine {
         let sensitive =
             if matches!(order.goal, Goal::Reverse(_)) { how.include.into_iter().collect() } else { Vec::new() };
         Ok(Draft { preview, captured, latest, since, target_histories, started, sensitive })
+    }
+
+    /// Would the change go through? What is missing in the listing may not answer to its name (design § 7, "Names").
+    fn check(&self, change: &Change) -> Result<(), FsError> {
+        self.parts.files.check(change)?;
+        if change.before.is_absent() && self.parts.files.facts(&change.path)?.is_some() {
+            return Err(FsError::NameTaken { path: change.path.clone() });
+        }
+        Ok(())
     }
 
     /// Every path that differs between now and the goal. `in_use`: what keeps directories that would go.
