@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 use crate::history::{Family, Interval, histories};
 use crate::plan::{Coverage, Evidence, PlanInput, new_directories, plan, select};
 use crate::{
-    Attribution, Captured, Change, Cut, EngineError, FsError, History, IndexError, Member, OpKind, Operation, Ord, Outcome,
-    PathState, Plan, Point, PointKind, Preview, RelPath, Resolved, RestorePolicy, RestoreRequest, ReverseRequest,
-    Scope, SessionError, SessionKey, SkipReason, Snapshot, SnapshotError,
+    Attribution, Captured, Change, Cut, EngineError, FsError, History, IndexError, Member, OpKind, Operation, Ord,
+    Outcome, PathState, Plan, Point, PointKind, Preview, RelPath, Resolved, RestorePolicy, RestoreRequest,
+    ReverseRequest, Scope, SessionError, SessionKey, SkipReason, Snapshot, SnapshotError,
 };
 
 use super::Engine;
