@@ -154,7 +154,10 @@ impl Engine {
             // The first record: there is nothing before it to tell from.
             return Ok(Since::default());
         };
-        let waiting = self.parts.index.waiting()?;
+        let mut waiting: BTreeMap<RelPath, Vec<Member>> = BTreeMap::new();
+        for touch in self.parts.index.waiting()? {
+            waiting.entry(touch.path).or_default().extend(touch.by);
+        }
         let mut since = Since::default();
         let mut changes: BTreeMap<RelPath, Change> = BTreeMap::new();
         self.parts
@@ -175,12 +178,10 @@ impl Engine {
             let ctime = if interval.needs_times() { self.changed_at(&path, &change.after)? } else { None };
             let mut by = interval.members(ctime);
             // What a record that was dropped said of the path has no other place yet (model F13).
-            for touch in waiting.iter().filter(|touch| touch.path == path) {
-                by.extend(touch.by.iter().filter(|member| !by.contains(member)).cloned().collect::<Vec<_>>());
-            }
-            if latest.degraded && !by.contains(&Member::Outside) {
-                by.push(Member::Outside);
-            }
+            by.extend(waiting.get(&path).into_iter().flatten().cloned());
+            by.extend(latest.degraded.then_some(Member::Outside));
+            by.sort();
+            by.dedup();
             if late && by.contains(&Member::Outside) {
                 since.late.push(path.clone());
             }

@@ -1,19 +1,12 @@
 //! What a crash left: forward or back, both exact (design § 7).
 
 use crate::{
-    Batch, Change, EngineError, FsError, IndexOp, Intent, IntentState, LockMode, ObjectId, OpState, Operation, Outcome,
-    Plan, Recovery, RelPath, Status, Temporaries,
+    Batch, Change, EngineError, FsError, Intent, IntentState, LockMode, OpState, Operation, Outcome, Plan, Recovery,
+    RelPath, Status, Temporaries,
 };
 
-use super::transaction::is_being_written;
+use super::transaction::{Rest, end_of_files};
 use super::{Engine, Locked};
-
-/// What going over the planned paths found.
-#[derive(Default)]
-struct Gone {
-    left: Vec<RelPath>,
-    stored: Vec<(RelPath, ObjectId)>,
-}
 
 impl Engine {
     /// The open transaction, if any.
@@ -36,7 +29,10 @@ impl Engine {
         }
         let changes = self.read_plan(&intent.plan)?;
         match (intent.state, how) {
-            (IntentState::Forking, _) => self.finish_fork(&intent, &operation, &changes, locked),
+            (IntentState::Forking, _) => {
+                drop(locked);
+                self.fork_and_close(&intent, outcome(&operation, &intent, &changes, &[], Rest::default()))
+            }
             (_, Recovery::Finish) => self.go_forward(&intent, operation, &changes, locked),
             (_, Recovery::Back) => self.go_back(&intent, &operation, &changes),
         }
@@ -57,39 +53,11 @@ impl Engine {
             if overtaken.is_empty() && operation.state != OpState::Partial { OpState::Done } else { OpState::Partial };
         operation.stored.extend(gone.stored.iter().cloned());
         let mut ops = self.closing_ops(&operation, &overtaken)?;
-        ops.push(match &intent.fork {
-            None => IndexOp::CloseIntent { operation: operation.id },
-            Some(_) => IndexOp::AdvanceIntent { operation: operation.id, from: intent.state, to: IntentState::Forking },
-        });
+        ops.push(end_of_files(intent));
         self.parts.index.apply(&Batch { follows: None, ops })?;
-        let mut outcome = outcome(&operation, intent, changes, &overtaken, gone);
-        if intent.fork.is_some() {
-            outcome.child = self.finish_fork(intent, &operation, changes, locked)?.child;
-        }
-        Ok(outcome)
-    }
-
-    fn finish_fork(
-        &self,
-        intent: &Intent,
-        operation: &Operation,
-        changes: &[Change],
-        locked: Locked,
-    ) -> Result<Outcome, EngineError> {
-        // The host's own hooks want to capture while it makes the child (model F22); the intent keeps writers out.
         drop(locked);
-        let mut outcome = outcome(operation, intent, changes, &[], Gone::default());
-        if let Some(request) = &intent.fork {
-            if let Err(source) = self.fork(request) {
-                outcome.status = Status::Partial;
-                return Err(EngineError::NotForked { outcome: Box::new(outcome), source });
-            }
-            outcome.child = Some(request.child.clone());
-        }
-        self.parts
-            .index
-            .apply(&Batch { follows: None, ops: vec![IndexOp::CloseIntent { operation: operation.id }] })?;
-        Ok(outcome)
+        let outcome = outcome(&operation, intent, changes, &overtaken, gone);
+        if intent.fork.is_some() { self.fork_and_close(intent, outcome) } else { Ok(outcome) }
     }
 
     fn go_back(&self, intent: &Intent, operation: &Operation, changes: &[Change]) -> Result<Outcome, EngineError> {
@@ -111,8 +79,8 @@ impl Engine {
         operation: &Operation,
         changes: &[Change],
         steps: &[(usize, Change)],
-    ) -> Result<Gone, EngineError> {
-        let mut gone = Gone::default();
+    ) -> Result<Rest, EngineError> {
+        let mut gone = Rest::default();
         let done = self.settle_all(&operation.id, changes, &mut gone);
         let done = done.and_then(|()| self.run(&operation.id, steps, &mut gone));
         if done.is_err() {
@@ -121,7 +89,7 @@ impl Engine {
         done.map(|()| gone)
     }
 
-    fn settle_all(&self, operation: &crate::OpId, changes: &[Change], gone: &mut Gone) -> Result<(), EngineError> {
+    fn settle_all(&self, operation: &crate::OpId, changes: &[Change], gone: &mut Rest) -> Result<(), EngineError> {
         let temporaries = Temporaries(*operation);
         for (n, change) in changes.iter().enumerate() {
             let settled = self.parts.files.settle(change, &temporaries, n, &*self.parts.snapshots)?;
@@ -131,7 +99,7 @@ impl Engine {
     }
 
     /// Applies what is not applied yet; a path that holds somebody else's bytes is left to them.
-    fn run(&self, operation: &crate::OpId, steps: &[(usize, Change)], gone: &mut Gone) -> Result<(), EngineError> {
+    fn run(&self, operation: &crate::OpId, steps: &[(usize, Change)], gone: &mut Rest) -> Result<(), EngineError> {
         let temporaries = Temporaries(*operation);
         for (n, change) in steps {
             match self.parts.files.apply(change, &temporaries, *n, &*self.parts.snapshots) {
@@ -141,13 +109,7 @@ impl Engine {
                 // Or was never made.
                 Err(FsError::Changed { found, .. })
                     if found.is_absent() && change.before.is_dir() && change.after.is_dir() => {}
-                Err(FsError::Changed { path, stored, .. }) => {
-                    gone.stored.extend(stored.map(|blob| (path.clone(), blob)));
-                    gone.left.push(path);
-                }
-                Err(FsError::NotEmpty { path } | FsError::ThroughLink { path }) => gone.left.push(path),
-                Err(error) if is_being_written(&error) => gone.left.push(change.path.clone()),
-                Err(error) => return Err(error.into()),
+                Err(error) => gone.leave(change, error)?,
             }
         }
         let touched: Vec<RelPath> = steps.iter().map(|(_, change)| change.path.clone()).collect();
@@ -156,7 +118,7 @@ impl Engine {
     }
 }
 
-fn outcome(operation: &Operation, intent: &Intent, changes: &[Change], left: &[RelPath], gone: Gone) -> Outcome {
+fn outcome(operation: &Operation, intent: &Intent, changes: &[Change], left: &[RelPath], gone: Rest) -> Outcome {
     let mine = |c: &&Change| !left.contains(&c.path) && !c.before.is_dir() && !c.after.is_dir();
     let list = |removed: bool| {
         changes.iter().filter(mine).filter(|c| c.after.is_absent() == removed).map(|c| c.path.clone()).collect()

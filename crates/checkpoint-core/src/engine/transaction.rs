@@ -34,7 +34,7 @@ struct Stopped {
 }
 
 /// Somebody keeps writing the path: whatever it holds, it is theirs.
-pub(super) fn is_being_written(error: &FsError) -> bool {
+fn is_being_written(error: &FsError) -> bool {
     matches!(error, FsError::Blob { source, .. } if matches!(**source, SnapshotError::ChangedWhileReading))
 }
 
@@ -45,11 +45,27 @@ fn changed_path(error: &FsError) -> Option<&RelPath> {
     }
 }
 
-/// What rolling back could not put back.
+/// What rolling back or recovering had to leave to somebody else, and what it stored of theirs.
 #[derive(Default)]
-struct Rest {
-    left: Vec<RelPath>,
-    stored: Vec<(RelPath, ObjectId)>,
+pub(super) struct Rest {
+    pub(super) left: Vec<RelPath>,
+    pub(super) stored: Vec<(RelPath, ObjectId)>,
+}
+
+impl Rest {
+    /// Leaves a path that others have changed to them. Any other error is handed back.
+    pub(super) fn leave(&mut self, change: &Change, error: FsError) -> Result<(), FsError> {
+        match error {
+            FsError::Changed { path, stored, .. } => {
+                self.stored.extend(stored.map(|blob| (path.clone(), blob)));
+                self.left.push(path);
+            }
+            FsError::NotEmpty { path } | FsError::ThroughLink { path } => self.left.push(path),
+            error if is_being_written(&error) => self.left.push(change.path.clone()),
+            error => return Err(error),
+        }
+        Ok(())
+    }
 }
 
 /// A transaction whose intent is durable.
@@ -70,9 +86,6 @@ impl Engine {
             Err(EngineError::Snapshot(source)) => return Err(EngineError::Guard { source }),
             other => other?,
         };
-        if order.plan_id.as_ref().is_some_and(|id| *id != draft.preview.plan_id) {
-            return Err(EngineError::Stale { paths: Vec::new() });
-        }
         Self::admit(order, &draft.preview)?;
         if let Some(approved) = &approved {
             refuse_wider(&approved.plan, &draft.preview.plan)?;
@@ -92,9 +105,6 @@ impl Engine {
             self.refuse_unfinished()?;
             self.draft(order, false)?.preview
         };
-        if order.plan_id.as_ref().is_some_and(|id| *id != preview.plan_id) {
-            return Err(EngineError::Stale { paths: Vec::new() });
-        }
         Self::admit(order, &preview)?;
         if preview.plan.is_empty() && order.cut.is_none() {
             return Ok(preview);
@@ -106,8 +116,11 @@ impl Engine {
         }
     }
 
-    /// Refuses what needs a decision or stands in the way.
+    /// Refuses another plan than the one that was asked for, and what needs a decision or stands in the way.
     fn admit(order: &Order, preview: &Preview) -> Result<(), EngineError> {
+        if order.plan_id.as_ref().is_some_and(|id| *id != preview.plan_id) {
+            return Err(EngineError::Stale { paths: Vec::new() });
+        }
         if !preview.plan.undecided.is_empty() {
             return Err(EngineError::Undecided { preview: Box::new(preview.clone()) });
         }
@@ -295,7 +308,7 @@ impl Engine {
     /// Applies the changes in order. Those between two changes of directories are independent of each other and go in
     /// parallel: each waits for its own content to be durable, and waiting together is faster than in turn.
     ///
-    /// On the first failure, or when told to stop (`None`), nothing more is begun; says which were applied.
+    /// On the first failure, or when told to stop, nothing more is begun; says which were.
     fn apply_all(&self, changes: &[Change], temporaries: &Temporaries) -> Result<(), Stopped> {
         let total = Some(changes.len() as u64);
         let begun = Mutex::new(BTreeSet::new());
@@ -346,14 +359,7 @@ impl Engine {
         let mut operation = open.operation.clone();
         operation.state = if partial { OpState::Partial } else { OpState::Done };
         let mut ops = self.closing_ops(&operation, &overtaken)?;
-        ops.push(match &open.intent.fork {
-            None => IndexOp::CloseIntent { operation: operation.id },
-            Some(_) => IndexOp::AdvanceIntent {
-                operation: operation.id,
-                from: IntentState::Applying,
-                to: IntentState::Forking,
-            },
-        });
+        ops.push(end_of_files(&open.intent));
         let (id, guard) = (operation.id, open.guard.id);
         let unrecorded = |source| EngineError::Unrecorded { operation: id, guard, source };
         self.parts.index.apply(&Batch { follows: None, ops }).map_err(unrecorded)?;
@@ -375,25 +381,32 @@ impl Engine {
             plan,
         };
         outcome.restored.sort();
-        if let Some(request) = &open.intent.fork {
-            match self.fork(request) {
-                Ok(()) => outcome.child = Some(request.child.clone()),
-                Err(source) => {
-                    // Files stay, the intent stays: `recover --finish` asks again for the same child.
-                    outcome.status = Status::Partial;
-                    return Err(EngineError::NotForked { outcome: Box::new(outcome), source });
-                }
-            }
-            self.parts
-                .index
-                .apply(&Batch { follows: None, ops: vec![IndexOp::CloseIntent { operation: operation.id }] })?;
+        if open.intent.fork.is_some() {
+            outcome = self.fork_and_close(&open.intent, outcome)?;
         }
         self.tell(&EngineEvent::Ended { operation: operation.id, state: operation.state });
         Ok(outcome)
     }
 
+    /// The conversation's half: call with the locks released, the host's own hooks want to capture while it makes the
+    /// child (model F22); the intent keeps writers out.
+    ///
+    /// When the host says no the files stay and the intent stays: `recover --finish` asks again for the same child.
+    pub(super) fn fork_and_close(&self, intent: &Intent, mut outcome: Outcome) -> Result<Outcome, EngineError> {
+        if let Some(request) = &intent.fork {
+            if let Err(source) = self.fork(request) {
+                outcome.status = Status::Partial;
+                return Err(EngineError::NotForked { outcome: Box::new(outcome), source });
+            }
+            outcome.child = Some(request.child.clone());
+        }
+        let ops = vec![IndexOp::CloseIntent { operation: intent.operation }];
+        self.parts.index.apply(&Batch { follows: None, ops })?;
+        Ok(outcome)
+    }
+
     /// Asks for the child, unless it is there already.
-    pub(super) fn fork(&self, request: &ForkRequest) -> Result<(), crate::SessionError> {
+    fn fork(&self, request: &ForkRequest) -> Result<(), crate::SessionError> {
         if self.parts.sessions.find_child(request)?.is_none() {
             self.parts.sessions.fork(request)?;
         }
@@ -492,15 +505,8 @@ impl Engine {
         for (n, change) in begun.iter().copied().rev() {
             let settled = files.settle(change, &temporaries, n, blobs)?;
             rest.stored.extend(settled.stored.map(|blob| (change.path.clone(), blob)));
-            match files.apply(&change.inverse(), &temporaries, n, blobs) {
-                Ok(()) => {}
-                Err(FsError::Changed { path, stored, .. }) => {
-                    rest.stored.extend(stored.map(|blob| (path.clone(), blob)));
-                    rest.left.push(path);
-                }
-                Err(FsError::NotEmpty { path } | FsError::ThroughLink { path }) => rest.left.push(path),
-                Err(error) if is_being_written(&error) => rest.left.push(change.path.clone()),
-                Err(error) => return Err(error),
+            if let Err(error) = files.apply(&change.inverse(), &temporaries, n, blobs) {
+                rest.leave(change, error)?;
             }
         }
         let touched: Vec<RelPath> = begun.iter().map(|(_, change)| change.path.clone()).collect();
@@ -569,6 +575,14 @@ fn written(draft: &Draft) -> Vec<Written> {
         written.entry(&change.path).or_insert_with(first).after = change.after;
     }
     written.into_values().collect()
+}
+
+/// Where the intent goes when the files' half is done.
+pub(super) fn end_of_files(intent: &Intent) -> IndexOp {
+    match &intent.fork {
+        None => IndexOp::CloseIntent { operation: intent.operation },
+        Some(_) => IndexOp::AdvanceIntent { operation: intent.operation, from: intent.state, to: IntentState::Forking },
+    }
 }
 
 fn verb(kind: OpKind) -> &'static str {
