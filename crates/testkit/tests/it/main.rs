@@ -4,7 +4,10 @@
 mod crash;
 mod fork;
 mod history;
+mod lineage;
 mod machine;
+mod matrix;
+mod prefix;
 mod scan;
 mod tracer;
 mod transaction;
