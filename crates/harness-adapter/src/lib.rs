@@ -7,4 +7,12 @@
 
 mod surroundings;
 
+/// Session logs of harnesses.
+pub mod sessions {
+    /// DeepSeek Harness.
+    pub mod dsh {
+        pub mod strict;
+    }
+}
+
 pub use surroundings::surrounding;
