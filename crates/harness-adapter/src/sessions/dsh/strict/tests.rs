@@ -21,7 +21,9 @@ fn log(rows: &[(&str, &str)]) -> Vec<LogEvent> {
 
 fn problems(events: &[LogEvent]) -> Vec<Problem> {
     let mut strict = Strict::new();
-    events.iter().for_each(|event| strict.take(event));
+    for event in events {
+        strict.take(event);
+    }
     strict.finish()
 }
 
