@@ -32,6 +32,8 @@
 
 mod besides;
 mod calls;
+#[cfg(test)]
+mod generated_tests;
 mod payload;
 mod rules;
 mod surface;
@@ -166,7 +168,7 @@ impl Strict {
     }
 
     fn turn_start(&mut self, event: &LogEvent) {
-        self.compactions.crossed(event.seq);
+        self.compactions.crossed(event.seq, false);
         let Some(payload::Turn { turn }) = self.problems.read(event) else { return };
         let due = self.last_turn.saturating_add(1);
         if let Some(open) = self.turn {
@@ -182,10 +184,7 @@ impl Strict {
 
     fn turn_end(&mut self, event: &LogEvent) {
         let Some(payload::TurnEnd { turn, reason }) = self.problems.read(event) else { return };
-        // Only a repair closes a turn over the head of a compaction; the end of the seed then follows.
-        if !matches!(&*reason.kind, "interrupted" | "forked") {
-            self.compactions.crossed(event.seq);
-        }
+        self.compactions.crossed(event.seq, matches!(&*reason.kind, "interrupted" | "forked"));
         if self.turn != Some(turn) {
             let message = self.turn.map_or_else(|| "no turn is open".to_owned(), |open| format!("turn {open} is open"));
             self.problems.add(Rule::TurnEndUnopened, event.seq, message);
@@ -203,6 +202,9 @@ impl Strict {
         let due = self.last_step.saturating_add(1);
         if self.turn != Some(turn) {
             self.problems.add(Rule::OutsideTurn, event.seq, format!("turn {turn} is not open"));
+            if self.turn.is_none() {
+                return;
+            }
         } else if let Some(open) = self.step {
             self.problems.add(Rule::StepInStep, event.seq, format!("step {step} starts while step {open} is open"));
         } else if step != due {
@@ -220,7 +222,7 @@ impl Strict {
     }
 
     fn message(&mut self, event: &LogEvent) {
-        let append = event.surface == Some(SurfaceOp::Append);
+        let append = !matches!(event.surface, Some(SurfaceOp::Replace { .. }));
         let node = match &*event.kind {
             "user/message" => {
                 if let Some(data) = self.problems.read::<payload::UserMessage>(event) {

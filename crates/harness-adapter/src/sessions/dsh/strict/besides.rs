@@ -160,6 +160,8 @@ struct Compaction {
     /// Where a turn began or ended meanwhile. It only counts when no end of a seed follows: then the compaction was one
     /// of an earlier life, which a repair ended without it.
     crossed: Option<Seq>,
+    /// Where a repair closed the turn meanwhile; that alone says that the compaction will not go on.
+    repaired: Option<Seq>,
 }
 
 impl Compactions {
@@ -168,7 +170,7 @@ impl Compactions {
         if let Some(open) = &self.open {
             let message = format!("compaction {:?} runs since {}", open.id, open.at);
             problems.add(Rule::CompactionOverlap, event.seq, message);
-            self.settle(problems);
+            self.over(problems);
         }
         if data.turn != turn {
             problems.add(Rule::CompactionTurn, event.seq, format!("the compaction names turn {}", name(data.turn)));
@@ -180,6 +182,7 @@ impl Compactions {
             at: event.seq,
             summarised: false,
             crossed: None,
+            repaired: None,
         });
     }
 
@@ -207,7 +210,8 @@ impl Compactions {
         let Some(open) = self.owner(event, &data.id, data.source_command_id.as_deref(), problems) else {
             return;
         };
-        if open.turn != turn || data.turn != open.turn {
+        let crossed = open.crossed.or(open.repaired).is_some();
+        if data.turn != open.turn || open.turn != turn && !crossed {
             problems.add(
                 Rule::CompactionTurn,
                 event.seq,
@@ -217,7 +221,7 @@ impl Compactions {
         if data.error.is_none() && !open.summarised {
             problems.add(Rule::CompactionSummary, event.seq, "the compaction ends without a summary".to_owned());
         }
-        self.settle(problems);
+        self.over(problems);
     }
 
     /// A summary or a prune says which messages it is about.
@@ -254,10 +258,11 @@ impl Compactions {
         open
     }
 
-    /// A turn begins, or ends and was not closed by a repair.
-    pub(super) fn crossed(&mut self, at: Seq) {
+    /// A turn begins or ends; `by_repair`: a repair ended it.
+    pub(super) fn crossed(&mut self, at: Seq, by_repair: bool) {
         if let Some(open) = &mut self.open {
-            open.crossed.get_or_insert(at);
+            let place = if by_repair { &mut open.repaired } else { &mut open.crossed };
+            place.get_or_insert(at);
         }
     }
 
@@ -266,20 +271,21 @@ impl Compactions {
         self.open = None;
     }
 
-    /// The open one is over, by its end or by that of the log. Says whether it crossed a turn.
-    fn settle(&mut self, problems: &mut Problems) -> bool {
-        let Some(open) = self.open.take() else { return false };
-        if let Some(at) = open.crossed {
+    /// The open one is over.
+    fn over(&mut self, problems: &mut Problems) {
+        let Some(open) = self.open.take() else { return };
+        if let Some(at) = open.crossed.or(open.repaired) {
             let message = format!("compaction {:?} runs since {}", open.id, open.at);
             problems.add(Rule::CompactionCrossesTurn, at, message);
         }
-        open.crossed.is_some()
     }
 
     pub(super) fn finish(mut self, problems: &mut Problems) {
-        let Some((id, at)) = self.open.as_ref().map(|open| (open.id.clone(), open.at)) else { return };
-        if !self.settle(problems) {
-            problems.add(Rule::OpenCompaction, at, format!("compaction {id:?} has not ended"));
+        match &self.open {
+            Some(open) if open.crossed.is_none() => {
+                problems.add(Rule::OpenCompaction, open.at, format!("compaction {:?} has not ended", open.id));
+            }
+            _ => self.over(problems),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use checkpoint_core::{LogEvent, Seq, SurfaceOp};
+use checkpoint_core::{LogEvent, Seq};
 use serde_json::{Value, value::RawValue};
 
 use super::{Problems, Rule, payload};
@@ -71,7 +71,7 @@ impl Calls {
         call.begun.get_or_insert(event.seq);
     }
 
-    /// A call is answered. Only for results that are appended; others replace an answer.
+    /// A call is answered. Not for results that replace one.
     pub(super) fn answered(&mut self, event: &LogEvent, problems: &mut Problems) {
         let Some(data) = problems.read::<payload::ToolResult>(event) else { return };
         let Some(id) = data.message.call() else {
@@ -190,8 +190,7 @@ fn says_never_started(event: &LogEvent, data: &payload::ToolResult, call: &str) 
                 .is_some()
         })
     };
-    event.surface == Some(SurfaceOp::Append)
-        && event.sources.is_none()
+    event.sources.is_none()
         && data.message.failed()
         && data.error.as_ref().is_some_and(|e| e.name == "ToolNotStartedError" && e.code == "TOOL_NOT_STARTED")
         && known(&data.message.id)
