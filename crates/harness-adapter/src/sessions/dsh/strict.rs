@@ -184,7 +184,7 @@ impl Strict {
 
     fn turn_end(&mut self, event: &LogEvent) {
         let Some(payload::TurnEnd { turn, reason }) = self.problems.read(event) else { return };
-        self.compactions.crossed(event.seq, matches!(&*reason.kind, "interrupted" | "forked"));
+        self.compactions.crossed(event.seq, reason.kind == *"interrupted" || reason.kind == *"forked");
         if self.turn != Some(turn) {
             let message = self.turn.map_or_else(|| "no turn is open".to_owned(), |open| format!("turn {open} is open"));
             self.problems.add(Rule::TurnEndUnopened, event.seq, message);

@@ -5,12 +5,12 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
 };
 
-use checkpoint_core::{LogEvent, Seq};
+use checkpoint_core::{JsonText, LogEvent, Seq};
 
 use super::{Problems, Rule, payload, surface::Surface};
 
 /// Eight bytes that stand for an id which is over, so that its reuse is noticed without keeping it.
-pub(super) fn hash(id: &str) -> u64 {
+pub(super) fn hash(id: &JsonText) -> u64 {
     let mut hasher = DefaultHasher::new();
     id.hash(&mut hasher);
     hasher.finish()
@@ -19,7 +19,7 @@ pub(super) fn hash(id: &str) -> u64 {
 /// Retries of failed model requests: `llm/retry` schedules one, `llm/retry-started` begins it.
 #[derive(Debug, Default)]
 pub(super) struct Retries {
-    provider: Option<String>,
+    provider: Option<JsonText>,
     /// Those of the open turn, the newest of a chain last.
     scheduled: Vec<Retry>,
     used: HashSet<u64>,
@@ -27,12 +27,12 @@ pub(super) struct Retries {
 
 #[derive(Debug)]
 struct Retry {
-    id: String,
+    id: JsonText,
     turn: u64,
     step: u64,
     number: u64,
-    provider: String,
-    policy: String,
+    provider: JsonText,
+    policy: JsonText,
     started: bool,
 }
 
@@ -40,7 +40,7 @@ impl Retries {
     /// A request names its provider.
     pub(super) fn request(&mut self, event: &LogEvent, problems: &mut Problems) {
         if let Some(data) = problems.read::<payload::RequestHeader>(event) {
-            self.provider = Some(data.header.config.provider.into_owned());
+            self.provider = Some(data.header.config.provider);
         }
     }
 
@@ -52,8 +52,9 @@ impl Retries {
             problems.add(Rule::RetryPlace, event.seq, message);
             return;
         }
-        if self.provider.as_deref() != Some(&*data.provider) {
-            let message = format!("the request before went to {:?}", self.provider.as_deref().unwrap_or_default());
+        if self.provider.as_ref() != Some(&data.provider) {
+            let before = self.provider.as_ref().map_or_else(|| "nobody".to_owned(), JsonText::to_string);
+            let message = format!("the retry is for \"{}\", the request before went to {before}", data.provider);
             problems.add(Rule::RetryProvider, event.seq, message);
         }
         let chain = |it: &&Retry| {
@@ -66,17 +67,17 @@ impl Retries {
         }
         let own = prior.map_or_else(|| !self.used.contains(&hash(&data.id)), |it| it.id == data.id);
         if !own || data.id.is_empty() {
-            let message = format!("retry id {:?} does not belong to this policy and step", data.id);
+            let message = format!("retry id \"{}\" does not belong to this policy and step", data.id);
             problems.add(Rule::RetryId, event.seq, message);
         }
         self.used.insert(hash(&data.id));
         self.scheduled.push(Retry {
-            id: data.id.into_owned(),
+            id: data.id,
             turn: data.turn,
             step: data.step,
             number: data.number,
-            provider: data.provider.into_owned(),
-            policy: data.policy_key.into_owned(),
+            provider: data.provider,
+            policy: data.policy_key,
             started: false,
         });
     }
@@ -88,7 +89,7 @@ impl Retries {
         match wanted {
             Some(it) if !it.started && (it.turn, it.step) == (data.turn, data.step) => it.started = true,
             _ => {
-                let message = format!("retry {} of {:?} is not due here", data.number, data.id);
+                let message = format!("retry {} of \"{}\" is not due here", data.number, data.id);
                 problems.add(Rule::RetryStarted, event.seq, message);
             }
         }
@@ -103,7 +104,7 @@ impl Retries {
 /// Commands that a user typed.
 #[derive(Debug, Default)]
 pub(super) struct Commands {
-    open: BTreeMap<String, Seq>,
+    open: BTreeMap<JsonText, Seq>,
     used: HashSet<u64>,
     /// Where commands ran and were done, in order.
     events: Vec<Seq>,
@@ -114,20 +115,20 @@ impl Commands {
         self.events.push(event.seq);
         let Some(data) = problems.read::<payload::Command>(event) else { return };
         if data.id.is_empty() || !self.used.insert(hash(&data.id)) {
-            problems.add(Rule::RepeatedCommand, event.seq, format!("command {:?} ran before", data.id));
+            problems.add(Rule::RepeatedCommand, event.seq, format!("command \"{}\" ran before", data.id));
         }
-        self.open.insert(data.id.into_owned(), event.seq);
+        self.open.insert(data.id, event.seq);
     }
 
     pub(super) fn done(&mut self, event: &LogEvent, problems: &mut Problems) {
         self.events.push(event.seq);
         let Some(data) = problems.read::<payload::Command>(event) else { return };
-        if self.open.remove(&*data.id).is_none() {
-            problems.add(Rule::UnknownCommand, event.seq, format!("command {:?} does not run", data.id));
+        if self.open.remove(&data.id).is_none() {
+            problems.add(Rule::UnknownCommand, event.seq, format!("command \"{}\" does not run", data.id));
         }
         let Some(source) = data.source_event_seq else { return };
         let wrong = source >= event.seq.0 || self.events.binary_search(&Seq(source)).is_ok();
-        if wrong || data.kind.as_deref() != Some("success") {
+        if wrong || data.kind.is_none_or(|kind| kind != *"success") {
             problems.add(Rule::CommandSource, event.seq, format!("a command's outcome cites event {source}"));
         }
     }
@@ -139,7 +140,7 @@ impl Commands {
 
     pub(super) fn finish(self, problems: &mut Problems) {
         for (id, at) in self.open {
-            problems.add(Rule::OpenCommand, at, format!("command {id:?} has not reported that it is done"));
+            problems.add(Rule::OpenCommand, at, format!("command \"{id}\" has not reported that it is done"));
         }
     }
 }
@@ -152,8 +153,8 @@ pub(super) struct Compactions {
 
 #[derive(Debug)]
 struct Compaction {
-    id: String,
-    command: Option<String>,
+    id: JsonText,
+    command: Option<JsonText>,
     turn: Option<u64>,
     at: Seq,
     summarised: bool,
@@ -168,7 +169,7 @@ impl Compactions {
     pub(super) fn start(&mut self, event: &LogEvent, turn: Option<u64>, problems: &mut Problems) {
         let Some(data) = problems.read::<payload::Compaction>(event) else { return };
         if let Some(open) = &self.open {
-            let message = format!("compaction {:?} runs since {}", open.id, open.at);
+            let message = format!("compaction \"{}\" runs since {}", open.id, open.at);
             problems.add(Rule::CompactionOverlap, event.seq, message);
             self.over(problems);
         }
@@ -176,8 +177,8 @@ impl Compactions {
             problems.add(Rule::CompactionTurn, event.seq, format!("the compaction names turn {}", name(data.turn)));
         }
         self.open = Some(Compaction {
-            id: data.id.into_owned(),
-            command: data.source_command_id.map(Into::into),
+            id: data.id,
+            command: data.source_command_id,
             turn: data.turn,
             at: event.seq,
             summarised: false,
@@ -189,7 +190,7 @@ impl Compactions {
     pub(super) fn summary(&mut self, event: &LogEvent, turn: Option<u64>, surface: &Surface, problems: &mut Problems) {
         Self::span(event, surface, problems);
         let Some(data) = problems.read::<payload::Compaction>(event) else { return };
-        let Some(open) = self.owner(event, &data.id, data.source_command_id.as_deref(), problems) else {
+        let Some(open) = self.owner(event, &data.id, data.source_command_id.as_ref(), problems) else {
             return;
         };
         if open.turn != turn {
@@ -207,7 +208,7 @@ impl Compactions {
 
     pub(super) fn end(&mut self, event: &LogEvent, turn: Option<u64>, problems: &mut Problems) {
         let Some(data) = problems.read::<payload::Compaction>(event) else { return };
-        let Some(open) = self.owner(event, &data.id, data.source_command_id.as_deref(), problems) else {
+        let Some(open) = self.owner(event, &data.id, data.source_command_id.as_ref(), problems) else {
             return;
         };
         let crossed = open.crossed.or(open.repaired).is_some();
@@ -236,24 +237,24 @@ impl Compactions {
 
     /// A message takes the place of others on behalf of a compaction.
     pub(super) fn checkpoint(&mut self, event: &LogEvent, source: &payload::MessageSource, problems: &mut Problems) {
-        let ours = source.kind == "compact-checkpoint"
-            || source.kind == "plugin" && source.plugin.as_deref() == Some("compact");
+        let ours = source.kind == *"compact-checkpoint"
+            || source.kind == *"plugin" && source.plugin.as_ref().is_some_and(|plugin| *plugin == *"compact");
         if ours {
-            let id = source.compaction_id.as_deref().unwrap_or_default();
-            self.owner(event, id, source.source_command_id.as_deref(), problems);
+            let id = source.compaction_id.clone().unwrap_or_default();
+            self.owner(event, &id, source.source_command_id.as_ref(), problems);
         }
     }
 
     fn owner(
         &mut self,
         event: &LogEvent,
-        id: &str,
-        command: Option<&str>,
+        id: &JsonText,
+        command: Option<&JsonText>,
         problems: &mut Problems,
     ) -> Option<&mut Compaction> {
-        let open = self.open.as_mut().filter(|open| open.id == id && open.command.as_deref() == command);
+        let open = self.open.as_mut().filter(|open| open.id == *id && open.command.as_ref() == command);
         if open.is_none() {
-            problems.add(Rule::CompactionMismatch, event.seq, format!("compaction {id:?} does not run"));
+            problems.add(Rule::CompactionMismatch, event.seq, format!("compaction \"{id}\" does not run"));
         }
         open
     }
@@ -275,7 +276,7 @@ impl Compactions {
     fn over(&mut self, problems: &mut Problems) {
         let Some(open) = self.open.take() else { return };
         if let Some(at) = open.crossed.or(open.repaired) {
-            let message = format!("compaction {:?} runs since {}", open.id, open.at);
+            let message = format!("compaction \"{}\" runs since {}", open.id, open.at);
             problems.add(Rule::CompactionCrossesTurn, at, message);
         }
     }
@@ -283,7 +284,7 @@ impl Compactions {
     pub(super) fn finish(mut self, problems: &mut Problems) {
         match &self.open {
             Some(open) if open.crossed.is_none() => {
-                problems.add(Rule::OpenCompaction, open.at, format!("compaction {:?} has not ended", open.id));
+                problems.add(Rule::OpenCompaction, open.at, format!("compaction \"{}\" has not ended", open.id));
             }
             _ => self.over(problems),
         }
@@ -303,14 +304,15 @@ pub(super) struct Titles {
 
 impl Titles {
     pub(super) fn message(&mut self, at: Seq, source: &payload::MessageSource) {
-        if source.kind == "user" {
+        if source.kind == *"user" {
             self.human.push(at.0);
         }
     }
 
     pub(super) fn title(&self, event: &LogEvent, problems: &mut Problems) {
         let Some(data) = problems.read::<payload::Title>(event) else { return };
-        let given = &*event.kind == "session/title" && data.source.as_ref().is_some_and(|source| source.kind == "user");
+        let given =
+            &*event.kind == "session/title" && data.source.as_ref().is_some_and(|source| source.kind == *"user");
         if data.message_seqs.is_empty() != given {
             let message = if given { "a title that the user gave cites messages" } else { "no message is cited" };
             problems.add(Rule::TitleSources, event.seq, message.to_owned());

@@ -1,7 +1,6 @@
-//! What the lifecycle needs of the payloads. Everything else in them is left unread.
+//! What the lifecycle needs of the payloads. Everything else in them is left unread. Strings may hold lone surrogates.
 
-use std::borrow::Cow;
-
+use checkpoint_core::JsonText;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -11,16 +10,14 @@ pub(super) struct Turn {
 }
 
 #[derive(Deserialize)]
-pub(super) struct TurnEnd<'a> {
+pub(super) struct TurnEnd {
     pub turn: u64,
-    #[serde(borrow)]
-    pub reason: Kind<'a>,
+    pub reason: Kind,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Kind<'a> {
-    #[serde(borrow)]
-    pub kind: Cow<'a, str>,
+pub(super) struct Kind {
+    pub kind: JsonText,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -30,93 +27,75 @@ pub(super) struct Place {
 }
 
 #[derive(Deserialize)]
-pub(super) struct AssistantMessage<'a> {
-    #[serde(borrow)]
-    pub message: AssistantContent<'a>,
+pub(super) struct AssistantMessage {
+    pub message: AssistantContent,
 }
 
 #[derive(Deserialize)]
-pub(super) struct AssistantContent<'a> {
-    #[serde(borrow)]
-    pub content: Vec<AssistantBlock<'a>>,
+pub(super) struct AssistantContent {
+    pub content: Vec<AssistantBlock>,
 }
 
 /// A block of an assistant message; `id`, `name` and `arguments` are there when it asks for a call.
 #[derive(Deserialize)]
-pub(super) struct AssistantBlock<'a> {
-    #[serde(borrow, rename = "type")]
-    pub kind: Cow<'a, str>,
-    #[serde(borrow)]
-    pub id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    pub name: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    pub arguments: Option<Cow<'a, str>>,
+pub(super) struct AssistantBlock {
+    #[serde(rename = "type")]
+    pub kind: JsonText,
+    pub id: Option<JsonText>,
+    pub name: Option<JsonText>,
+    pub arguments: Option<JsonText>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ToolCall<'a> {
-    #[serde(borrow)]
-    pub call_id: Cow<'a, str>,
-    #[serde(borrow)]
-    pub name: Cow<'a, str>,
-    #[serde(borrow)]
-    pub arguments: Cow<'a, str>,
+pub(super) struct ToolCall {
+    pub call_id: JsonText,
+    pub name: JsonText,
+    pub arguments: JsonText,
 }
 
 #[derive(Deserialize)]
-pub(super) struct ToolResult<'a> {
-    #[serde(borrow)]
-    pub message: ResultMessage<'a>,
-    #[serde(borrow)]
-    pub error: Option<ResultError<'a>>,
+pub(super) struct ToolResult {
+    pub message: ResultMessage,
+    pub error: Option<ResultError>,
 }
 
 /// Format 4 has the call's id and the error flag in the message; the older ones in its source and its only block.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ResultMessage<'a> {
-    #[serde(borrow)]
-    pub id: Cow<'a, str>,
-    #[serde(borrow)]
-    pub tool_call_id: Option<Cow<'a, str>>,
+pub(super) struct ResultMessage {
+    pub id: JsonText,
+    pub tool_call_id: Option<JsonText>,
     pub is_error: Option<bool>,
-    #[serde(borrow)]
-    pub source: Option<ResultSource<'a>>,
-    #[serde(borrow)]
-    pub content: Vec<ResultBlock<'a>>,
+    pub source: Option<ResultSource>,
+    pub content: Vec<ResultBlock>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ResultSource<'a> {
-    #[serde(borrow)]
-    pub call_id: Option<Cow<'a, str>>,
+pub(super) struct ResultSource {
+    pub call_id: Option<JsonText>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ResultBlock<'a> {
-    #[serde(borrow)]
-    pub tool_call_id: Option<Cow<'a, str>>,
+pub(super) struct ResultBlock {
+    pub tool_call_id: Option<JsonText>,
     pub is_error: Option<bool>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct ResultError<'a> {
-    #[serde(borrow)]
-    pub name: Cow<'a, str>,
-    #[serde(borrow)]
-    pub code: Cow<'a, str>,
+pub(super) struct ResultError {
+    pub name: JsonText,
+    pub code: JsonText,
 }
 
-impl ResultMessage<'_> {
+impl ResultMessage {
     /// The call that it answers; `None` when the message names none, or two.
-    pub(super) fn call(&self) -> Option<&str> {
-        let source = self.source.as_ref().and_then(|source| source.call_id.as_deref());
-        let block = self.content.first().and_then(|block| block.tool_call_id.as_deref());
-        let mut named = [self.tool_call_id.as_deref(), source, block].into_iter().flatten();
+    pub(super) fn call(&self) -> Option<&JsonText> {
+        let source = self.source.as_ref().and_then(|source| source.call_id.as_ref());
+        let block = self.content.first().and_then(|block| block.tool_call_id.as_ref());
+        let mut named = [self.tool_call_id.as_ref(), source, block].into_iter().flatten();
         let first = named.next().filter(|id| !id.is_empty())?;
         named.all(|id| id == first).then_some(first)
     }
@@ -129,52 +108,41 @@ impl ResultMessage<'_> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Dispatch<'a> {
-    #[serde(borrow)]
-    pub root_call_id: Cow<'a, str>,
-    #[serde(borrow)]
-    pub parent_call_id: Cow<'a, str>,
-    #[serde(borrow)]
-    pub sub_call_id: Cow<'a, str>,
-    #[serde(borrow)]
-    pub name: Cow<'a, str>,
+    pub root_call_id: JsonText,
+    pub parent_call_id: JsonText,
+    pub sub_call_id: JsonText,
+    pub name: JsonText,
     #[serde(borrow)]
     pub arguments: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct UserMessage<'a> {
-    #[serde(borrow)]
-    pub source: MessageSource<'a>,
+pub(super) struct UserMessage {
+    pub source: MessageSource,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct MessageSource<'a> {
-    #[serde(borrow)]
-    pub kind: Cow<'a, str>,
-    #[serde(borrow)]
-    pub plugin: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    pub compaction_id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    pub source_command_id: Option<Cow<'a, str>>,
+pub(super) struct MessageSource {
+    pub kind: JsonText,
+    pub plugin: Option<JsonText>,
+    pub compaction_id: Option<JsonText>,
+    pub source_command_id: Option<JsonText>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Title<'a> {
+pub(super) struct Title {
     pub message_seqs: Vec<u64>,
-    #[serde(borrow)]
-    pub source: Option<Kind<'a>>,
+    pub source: Option<Kind>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Command<'a> {
-    #[serde(borrow, rename = "commandId")]
-    pub id: Cow<'a, str>,
-    #[serde(borrow)]
-    pub kind: Option<Cow<'a, str>>,
+pub(super) struct Command {
+    #[serde(rename = "commandId")]
+    pub id: JsonText,
+    pub kind: Option<JsonText>,
     pub source_event_seq: Option<u64>,
 }
 
@@ -182,10 +150,9 @@ pub(super) struct Command<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Compaction<'a> {
-    #[serde(borrow, rename = "compactionId")]
-    pub id: Cow<'a, str>,
-    #[serde(borrow)]
-    pub source_command_id: Option<Cow<'a, str>>,
+    #[serde(rename = "compactionId")]
+    pub id: JsonText,
+    pub source_command_id: Option<JsonText>,
     pub turn: Option<u64>,
     #[serde(borrow)]
     pub error: Option<&'a RawValue>,
@@ -205,43 +172,38 @@ pub(super) struct Range {
 }
 
 #[derive(Deserialize)]
-pub(super) struct RequestHeader<'a> {
-    #[serde(borrow)]
-    pub header: Header<'a>,
+pub(super) struct RequestHeader {
+    pub header: Header,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Header<'a> {
-    #[serde(borrow)]
-    pub config: Config<'a>,
+pub(super) struct Header {
+    pub config: Config,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Config<'a> {
-    #[serde(borrow)]
-    pub provider: Cow<'a, str>,
+pub(super) struct Config {
+    pub provider: JsonText,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Retry<'a> {
-    #[serde(borrow, rename = "retryId")]
-    pub id: Cow<'a, str>,
+pub(super) struct Retry {
+    #[serde(rename = "retryId")]
+    pub id: JsonText,
     pub turn: u64,
     pub step: u64,
     #[serde(rename = "retry")]
     pub number: u64,
-    #[serde(borrow)]
-    pub provider: Cow<'a, str>,
-    #[serde(borrow)]
-    pub policy_key: Cow<'a, str>,
+    pub provider: JsonText,
+    pub policy_key: JsonText,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct RetryStarted<'a> {
-    #[serde(borrow, rename = "retryId")]
-    pub id: Cow<'a, str>,
+pub(super) struct RetryStarted {
+    #[serde(rename = "retryId")]
+    pub id: JsonText,
     pub turn: u64,
     pub step: u64,
     #[serde(rename = "retry")]

@@ -205,3 +205,15 @@ fn payloads_of_any_shape_are_problems_and_never_a_panic() {
         }
     }
 }
+
+#[test]
+fn half_a_character_in_a_call_is_no_mistake() {
+    let asks = r#"{"turn":1,"step":1,"message":{"content":[{"type":"tool-call","id":"c","name":"bash","arguments":"\ud83d"}]}}"#;
+    let call = |arguments: &str| {
+        let data = format!(r#"{{"turn":1,"step":1,"callId":"c","name":"bash","arguments":"{arguments}"}}"#);
+        codes(&log(&[TURN, STEP, ("assistant/message", asks), ("tool/call", &data)]))
+    };
+    let open = [("open-turn", Some(0)), ("open-step", Some(1)), ("open-call", Some(3))];
+    assert_eq!(call(r"\uD83D"), open);
+    assert_eq!(call(r"\ud83e")[2], ("call-mismatch", Some(3)));
+}
