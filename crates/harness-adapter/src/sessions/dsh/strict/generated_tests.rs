@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use checkpoint_core::LogEvent;
+use checkpoint_core::{ClosersCause, LogEvent, open_turn_closers};
 use proptest::prelude::*;
 use testkit::dsh_logs::{Answer, Between, Call, Fault, Session, Step, Turn, TurnEnd, build, events, places, sessions};
 
@@ -110,6 +110,31 @@ proptest! {
         let last = events[..cut].iter().rev().find(|event| event.kind.starts_with("turn/"));
         let open = problems(&events[..cut]).iter().any(|problem| problem.code == "open-turn");
         prop_assert_eq!(open, last.is_some_and(|event| &*event.kind == "turn/start"));
+    }
+
+    #[test]
+    fn c004_11_what_a_repair_appends_closes_whatever_was_open(session in sessions(), cut in any::<prop::sample::Index>()) {
+        let events = events(&session);
+        let cut = cut.index(events.len());
+        for cause in [ClosersCause::Interrupted, ClosersCause::Forked] {
+            let mut repaired = events[..cut].to_vec();
+            repaired.extend(open_turn_closers(&repaired, cause));
+            let left: BTreeSet<_> = problems(&repaired).iter().map(|problem| problem.code).collect();
+            let known = BTreeSet::from(["open-command", "open-compaction"]);
+            prop_assert!(left.is_subset(&known), "{:?}: {:?}", cause, left);
+            // The session is taken up again: what ran in its earlier life is over.
+            let mut taken_up = repaired.clone();
+            taken_up.push(LogEvent {
+                seq: Seq(repaired.len() as u64),
+                kind: "session/end-seed".into(),
+                data: LogEvent::payload(&std::collections::BTreeMap::<String, ()>::new()).unwrap(),
+                surface: None,
+                sources: None,
+                ignorable: false,
+                time: 0,
+            });
+            prop_assert_eq!(problems(&taken_up), []);
+        }
     }
 
     #[test]
