@@ -112,6 +112,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_page_lists_every_rule_as_it_is() {
+        let page = include_str!("../../../../../../docs/session-rules.md");
+        let rows: Vec<_> = page.lines().filter(|line| line.starts_with("| `")).collect();
+        let due = Rule::ALL.iter().map(|rule| {
+            let class = if rule.severity() == Severity::Open { "open" } else { "broken" };
+            format!("| `{}` | {class} | {} |", rule.code(), rule.meaning())
+        });
+        assert_eq!(rows, due.collect::<Vec<_>>());
+    }
+
+    #[test]
     fn codes_are_distinct_and_written_alike() {
         let codes: BTreeSet<_> = Rule::ALL.iter().map(|rule| rule.code()).collect();
         assert_eq!(codes.len(), Rule::ALL.len());
