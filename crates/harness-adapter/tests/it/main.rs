@@ -3,8 +3,10 @@
 
 mod corpus;
 mod forged;
+mod fork;
 mod generated;
 mod lifecycle;
 mod real;
+mod repair;
 mod vectors;
 mod world;

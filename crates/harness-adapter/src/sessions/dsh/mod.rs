@@ -6,7 +6,9 @@
 mod check;
 mod container;
 mod digest;
+mod draft;
 mod error;
+mod fork;
 mod header;
 mod inspect;
 mod json;
@@ -29,6 +31,7 @@ use checkpoint_core::{Clock, IdSource, JsonText, LogEvent, Seq, SessionKey};
 pub use self::{
     container::Encoding,
     error::{LogError, Place},
+    fork::{ChildSpec, Cut, Forked, Repaired},
     header::LogHeader,
     inspect::{Boundary, Inspection, Problem, SessionSummary, TurnSpan},
     paths::{encode_segment, project_key},

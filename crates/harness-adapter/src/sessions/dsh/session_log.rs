@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    DshLogs, HARNESS, LogError, LogHeader, digest::Prefix, inspect::turn_data, json::integer, no_event, read::Log,
-    rows::Row, vocabulary::WRITTEN,
+    ChildSpec, Cut, DshLogs, HARNESS, LogError, LogHeader, digest::Prefix, inspect::turn_data, json::integer, no_event,
+    read::Log, rows::Row, vocabulary::WRITTEN,
 };
 
 /// The error that the engine knows, by the session it is about.
@@ -161,8 +161,20 @@ impl SessionLog for DshLogs {
     }
 
     fn fork(&self, request: &ForkRequest) -> Result<SessionHeader, SessionError> {
-        let _ = request;
-        Err(SessionError::Unsupported)
+        let source = &request.source;
+        let child = SessionKey::new(HARNESS, &request.child)
+            .map_err(|_| translate(source, LogError::BadId { id: request.child.clone() }))?;
+        let spec = ChildSpec {
+            cut: request.boundary.map_or(Cut::Empty, |boundary| Cut::At(boundary.seq())),
+            child: Some(request.child.clone()),
+            notice: request.notice.clone(),
+            ..ChildSpec::default()
+        };
+        if source.harness() != HARNESS {
+            return Err(SessionError::NotFound(source.clone()));
+        }
+        self.write_child(source.id(), &spec).map_err(|error| translate(source, error))?;
+        self.header(&child)
     }
 
     fn find_child(&self, request: &ForkRequest) -> Result<Option<SessionHeader>, SessionError> {
