@@ -5,6 +5,7 @@ mod corpus;
 mod forged;
 mod fork;
 mod generated;
+mod generated_forks;
 mod lifecycle;
 mod real;
 mod repair;
