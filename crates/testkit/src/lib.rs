@@ -1,6 +1,7 @@
 //! Models, strategies, conformance suites and fault decorators for rwd. Never published.
 #![expect(clippy::unwrap_used, reason = "a failing assertion is how a test kit speaks")]
 
+pub mod dsh_logs;
 pub mod index_suite;
 mod memory_blobs;
 mod memory_log;

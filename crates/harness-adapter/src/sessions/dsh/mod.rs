@@ -17,6 +17,7 @@ mod read;
 mod root;
 mod rows;
 mod session_log;
+pub mod strict;
 mod vocabulary;
 
 use std::{
