@@ -11,6 +11,8 @@
 mod logs;
 pub mod sessions;
 mod surroundings;
+mod turn_view;
 
 pub use logs::Logs;
 pub use surroundings::surrounding;
+pub use turn_view::{TurnRecord, ViewError, turn_records, view_dir, write_view};

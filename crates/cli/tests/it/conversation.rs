@@ -119,7 +119,7 @@ fn story_10_what_cannot_be_cut_is_refused_and_nothing_written() {
 }
 
 /// The recorded session of three turns, with a workspace that went along and points of every turn.
-fn played() -> DshHome {
+pub(crate) fn played() -> DshHome {
     let home = DshHome::of("02-edits-3turn");
     play(&home);
     home
@@ -304,8 +304,8 @@ fn story_11_killed_in_the_fork_it_is_finished_with_the_child_chosen_before() {
     }
 }
 
-#[derive(Debug)]
-struct Steps {
+#[derive(Debug, Default)]
+pub(crate) struct Steps {
     seen: AtomicU64,
     dies_at: u64,
 }
@@ -369,7 +369,7 @@ impl Approver for Yes {
 }
 
 /// An engine over what the command line has stored, whose files die at a step.
-fn engine(home: &DshHome, steps: &Arc<Steps>) -> Engine {
+pub(crate) fn engine(home: &DshHome, steps: &Arc<Steps>) -> Engine {
     let data = DataDir::new(home.sandbox.data());
     let workspace = Registry::new(data.clone()).list().unwrap().remove(0);
     let dir = data.workspace(&workspace.id);

@@ -20,3 +20,4 @@ mod sandbox;
 mod schema;
 mod sessions;
 mod stories;
+mod turn_view;
