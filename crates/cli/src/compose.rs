@@ -85,9 +85,18 @@ pub(crate) fn data_dir(run: &Run) -> Result<DataDir, CliError> {
 pub(crate) fn find(run: &Run) -> Result<Located, CliError> {
     let (data, start) = (data_dir(run)?, run.start()?);
     let registry = Registry::new(data.clone());
-    let found = registry.find(&start)?.ok_or_else(|| CliError::NoWorkspace { start: start.clone() })?;
+    let found = registry.find(&start)?.ok_or_else(|| none_at(&registry, start))?;
     refuse_moved(&found)?;
     Ok(Located::new(found, registry, data))
+}
+
+/// The error for a directory that is in no workspace.
+pub(crate) fn none_at(registry: &Registry, start: PathBuf) -> CliError {
+    // Whether the registry lost one is asked only here, where it matters; what cannot be looked at says nothing.
+    let orphans = registry.orphans().map(|found| found.orphans).unwrap_or_default();
+    let roots = orphans.into_iter().filter(|orphan| orphan.exact).filter_map(|orphan| orphan.workspace);
+    let lost = roots.map(|workspace| workspace.root).find(|root| start.starts_with(root));
+    CliError::NoWorkspace { start, lost }
 }
 
 /// The workspace to save into: the nearest registered one, else the start directory itself, registered now.

@@ -32,7 +32,11 @@ pub(crate) enum CliError {
     OutsidePath { given: PathBuf, why: String },
     /// No workspace is registered here.
     #[error("no workspace is registered at or above {}", start.display())]
-    NoWorkspace { start: PathBuf },
+    NoWorkspace {
+        start: PathBuf,
+        /// A root at or above it whose points are there, though the registry does not name it.
+        lost: Option<PathBuf>,
+    },
     /// The workspace here was registered at another path.
     #[error("the workspace at {} was at {} before", root.display(), before.display())]
     Moved { root: PathBuf, before: PathBuf },
@@ -406,7 +410,7 @@ fn paths(error: &CliError) -> Vec<ReasonEntry> {
         }
         EngineError::Blocked { blocked } => wire::blocked(blocked),
         EngineError::Stale { paths } => plain(paths, "changed"),
-        EngineError::NotRestorable { why, .. } => missing(why).into_iter().collect(),
+        EngineError::NotRestorable { path, .. } => plain(path.as_slice(), "missing"),
         EngineError::UnknownPath { path } => plain(std::slice::from_ref(path), "unknown"),
         EngineError::Changed { path, left, .. } => {
             let mut all = plain(std::slice::from_ref(path), "changed");
@@ -419,12 +423,6 @@ fn paths(error: &CliError) -> Vec<ReasonEntry> {
         }
         _ => Vec::new(),
     }
-}
-
-/// The path whose content is gone, as the engine's message names it.
-fn missing(why: &str) -> Option<ReasonEntry> {
-    let path = why.strip_prefix("the content of ")?.strip_suffix(" is missing from the store")?;
-    Some(wire::reason(path.as_bytes(), "missing", None))
 }
 
 fn path_of(error: &FsError) -> Option<&RelPath> {
@@ -450,6 +448,10 @@ fn hints(error: &CliError, typed: &Typed) -> Vec<String> {
         CliError::OutsidePath { .. } => {
             vec!["paths are relative to the current directory and lie in the workspace".into()]
         }
+        CliError::NoWorkspace { lost: Some(root), .. } => vec![
+            format!("{} has points, but the registry of workspaces does not name it", root.display()),
+            format!("to register it again: {}", typed.other(&["doctor", "--fix"])),
+        ],
         CliError::NoWorkspace { .. } => {
             vec![format!("to protect this directory from now on: {}", typed.other(&["save"]))]
         }
@@ -704,9 +706,9 @@ mod tests {
     #[test]
     fn missing_content_is_named() {
         let point = checkpoint_core::PointId::from_bytes([1; 16]);
-        let of = |why: &str| paths(&EngineError::NotRestorable { point, why: why.to_owned() }.into());
-        assert_eq!(of("the content of a b is missing from the store"), [wire::reason(b"a b", "missing", None)]);
-        assert_eq!(of("its capture did not happen"), []);
+        let of = |path| paths(&EngineError::NotRestorable { point, why: String::new(), path }.into());
+        assert_eq!(of(RelPath::new("a b").ok()), [wire::reason(b"a b", "missing", None)]);
+        assert_eq!(of(None), []);
     }
 
     /// Design § 9: each kind of ending has its code.
@@ -720,7 +722,7 @@ mod tests {
         let gap = EngineError::Gap { point: None, source: Box::new(EngineError::Interrupted) };
         assert_eq!(engine(gap), 130);
         assert_eq!(exit_code(&CliError::BrokenPipe), 0);
-        assert_eq!(exit_code(&CliError::NoWorkspace { start: "/x".into() }), 10);
+        assert_eq!(exit_code(&CliError::NoWorkspace { start: "/x".into(), lost: None }), 10);
         let agent = CliError::Agent { message: String::new(), hint: String::new() };
         assert_eq!(exit_code(&agent), 4);
     }

@@ -11,7 +11,7 @@ use crate::{exit, text};
 pub(crate) fn adopt(run: &Run) -> Result<u8, CliError> {
     let (data, start) = (compose::data_dir(run)?, run.start()?);
     let registry = Registry::new(data);
-    let found = registry.find(&start)?.ok_or_else(|| CliError::NoWorkspace { start })?;
+    let found = registry.find(&start)?.ok_or_else(|| compose::none_at(&registry, start))?;
     let before = found.workspace;
     let git = compose::git_common_dir(&found.root);
     let after = match found.standing {

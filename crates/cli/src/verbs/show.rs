@@ -171,7 +171,8 @@ fn human(run: &Run, answer: &wire::Shown, point: &Point) -> String {
 }
 
 fn show_path(run: &Run, opened: &Opened, point: &Point, path: &RelPath) -> Result<u8, CliError> {
-    let gap = || EngineError::NotRestorable { point: point.id, why: "its capture did not happen".to_owned() };
+    let gap =
+        || EngineError::NotRestorable { point: point.id, why: "its capture did not happen".to_owned(), path: None };
     let snapshot = point.snapshot.ok_or_else(gap)?;
     let state = opened.snapshots.state(&snapshot, path)?;
     let missing = |why: &str| CliError::Coded {
