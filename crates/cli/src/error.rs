@@ -69,6 +69,19 @@ pub(crate) enum CliError {
     Coded { code: &'static str, message: String, hints: Vec<String>, exit: u8 },
 }
 
+impl From<rwd_engine::OpenError> for CliError {
+    fn from(error: rwd_engine::OpenError) -> Self {
+        use rwd_engine::OpenError;
+        match error {
+            OpenError::Data(data) => Self::Data(data),
+            OpenError::Snapshot(source) => Self::Engine(source.into()),
+            OpenError::Fs(source) => Self::Engine(source.into()),
+            OpenError::Moved { root, before } => Self::Moved { root, before },
+            other => Self::failure("the workspace cannot be opened", other),
+        }
+    }
+}
+
 impl CliError {
     pub(crate) fn failure(what: impl Into<String>, source: impl Into<BoxError>) -> Self {
         Self::Failure { what: what.into(), source: source.into() }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use checkpoint_core::{Clock, EngineError, ObjectId, OpId, PathState, Point, PointQuery, RelPath};
+use rwd_engine::SystemClock;
 
 use super::{changes, diff, log, save};
 use crate::args::ShowArgs;
@@ -11,7 +12,6 @@ use crate::compose::Opened;
 use crate::error::CliError;
 use crate::paths::Paths;
 use crate::run::Run;
-use crate::system::SystemClock;
 use crate::text::put;
 use crate::wire;
 use crate::{exit, text};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use checkpoint_core::{Clock, Point, PointKind, PointQuery, Timestamp};
+use rwd_engine::SystemClock;
 
 use super::log;
 use crate::compose::Opened;
@@ -11,7 +12,6 @@ use crate::config::Origin;
 use crate::error::CliError;
 use crate::output::Color;
 use crate::run::Run;
-use crate::system::SystemClock;
 use crate::text::put;
 use crate::wire;
 use crate::{exit, text};
