@@ -136,7 +136,7 @@ impl Strict {
             "llm/retry" => {
                 self.retries.schedule(event, self.turn, self.step.unwrap_or(self.last_step), &mut self.problems);
             }
-            "llm/retry-started" => self.retries.start(event, &mut self.problems),
+            "llm/retry-started" => self.retries.start(event, self.turn, &mut self.problems),
             "session/title" | "session/title-llm-request" => self.titles.title(event, &mut self.problems),
             "command/run" => self.commands.run(event, &mut self.problems),
             "command/done" => self.commands.done(event, &mut self.problems),
