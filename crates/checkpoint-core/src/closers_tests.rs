@@ -89,7 +89,7 @@ fn tn23_a_recorded_call_has_an_unknown_outcome_and_is_cited() {
     assert_eq!(closers[0].surface, Some(SurfaceOp::Append));
 }
 
-/// FORMAT § 9: the shapes of version 4.
+/// The shapes of log format 4.
 #[test]
 fn a_fork_closes_with_results_of_the_role_tool() {
     let closers = open_turn_closers(&log(&[START, STEP, ASKS, CALL_A]), ClosersCause::Forked);

@@ -1,7 +1,7 @@
 //! How long a child of a large log takes, against the least that anybody must do with its bytes: decode and encode them.
 //!
 //! ```text
-//! cargo run --release -p harness-adapter --example fork_large [EVENTS] [BYTES PER EVENT]
+//! cargo run --release -p harness-adapter --example fork_large [EVENTS] [BYTES PER EVENT] [ROWS PER FRAME]
 //! ```
 //!
 //! Makes a log of 100,000 events and 200 MiB in a temporary directory, then measures both in turns, and prints the ratio
@@ -22,8 +22,6 @@ use harness_adapter::sessions::dsh::DshLogs;
 
 type Done = Result<(), Box<dyn Error>>;
 
-/// Rows per frame: what a host writes in one batch.
-const BATCH: u64 = 40;
 const TURN: u64 = 100;
 
 /// Text that compresses about as well as source code does.
@@ -82,7 +80,7 @@ fn frame(out: &mut impl Write, text: &[u8]) -> Done {
     Ok(())
 }
 
-fn generate(home: &Path, events: u64, bytes: usize) -> Result<u64, Box<dyn Error>> {
+fn generate(home: &Path, events: u64, bytes: usize, batch_rows: u64) -> Result<u64, Box<dyn Error>> {
     let folder = home.join("sessions/--w--/large");
     std::fs::create_dir_all(&folder)?;
     let mut out = BufWriter::new(File::create(folder.join("session.jsonl.zstd"))?);
@@ -91,7 +89,7 @@ fn generate(home: &Path, events: u64, bytes: usize) -> Result<u64, Box<dyn Error
     let (mut batch, mut decoded, mut state) = (String::new(), 0, 7);
     for seq in 0..events {
         batch.push_str(&row(seq, &mut state, bytes));
-        if seq % BATCH == BATCH - 1 || seq + 1 == events {
+        if seq % batch_rows == batch_rows - 1 || seq + 1 == events {
             decoded += batch.len() as u64;
             frame(&mut out, batch.as_bytes())?;
             batch.clear();
@@ -151,9 +149,11 @@ fn main() -> Done {
     }
     let events: u64 = args.first().map_or(Ok(100_000), |text| text.parse())?;
     let bytes: usize = args.get(1).map_or(Ok(2_150), |text| text.parse())?;
+    // What a host writes in one batch; a log in one frame is made anew from its first row to its last.
+    let batch: u64 = args.get(2).map_or(Ok(40), |text| text.parse())?;
     let dir = tempfile::tempdir()?;
     let home = dir.path().to_str().ok_or("the temporary directory has no plain name")?;
-    let decoded = generate(dir.path(), events, bytes)?;
+    let decoded = generate(dir.path(), events, bytes, batch)?;
     println!("{events} events, {} MiB decoded", decoded >> 20);
     // The end of the last turn but one: the frame with the cut is made anew.
     let cut = (events / TURN - 1) * TURN - 1;

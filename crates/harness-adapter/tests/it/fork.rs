@@ -363,12 +363,26 @@ fn children_can_have_events_added() {
     let spec = ChildSpec { events: vec![report.clone()], ..at(101) };
     assert_eq!(logs(&home).write_child("edits3", &spec).unwrap().events, 104);
     assert!(home.logs().load("child").is_ok());
+}
 
-    let lacking = LogEvent { sources: Some(upto[2..4].to_vec()), ..report };
-    let spec = ChildSpec { events: vec![lacking], child: Some("bad".into()), ..at(101) };
-    let error = logs(&home).write_child("edits3", &spec).unwrap_err();
-    assert_eq!(error.code(), "READ_BACK_FAILED");
-    assert!(!home.sessions().join(PROJECT).join("bad").exists());
+/// A child that does not read back as the host would read it is taken away again, and its folder with it.
+#[test]
+fn tn43_a_child_that_fails_leaves_nothing() {
+    for (case, id) in [("02-edits-3turn", "edits3"), ("11-plaintext-packed", "plain-packed")] {
+        let home = Home::of(&[case]);
+        let last = home.logs().events(id).unwrap().pop().unwrap();
+        for bad in [
+            LogEvent { kind: "x-probe/event".into(), ..last.clone() },
+            LogEvent { surface: Some(SurfaceOp::Append), ..last.clone() },
+            LogEvent { kind: "user/message".into(), ..last.clone() },
+        ] {
+            let spec =
+                ChildSpec { cut: Cut::End, child: Some("bad".into()), events: vec![bad], ..ChildSpec::default() };
+            assert_eq!(logs(&home).write_child(id, &spec).unwrap_err().code(), "READ_BACK_FAILED");
+            assert!(!home.sessions().join(PROJECT).join("bad").exists());
+            assert!(home.new_files().is_empty());
+        }
+    }
 }
 
 /// A prefix that ends in an end-seed gets no second one.

@@ -50,7 +50,7 @@ fn verdict(rows: &[String]) -> Result<(), String> {
     })
 }
 
-/// FORMAT § 5, the surface: what may take the place of what.
+/// The surface: what may take the place of what.
 #[test]
 fn replacements_follow_the_rules_of_the_surface() {
     let base = [user(0, APPEND), user(1, APPEND), user(2, APPEND)];
@@ -82,7 +82,7 @@ fn a_result_may_only_change_its_own_content() {
     assert_eq!(with(user(2, &replace(0, 1, "[0,1]"))), Ok(()), "a summary may");
 }
 
-/// FORMAT § 5: shapes of messages and request headers.
+/// Shapes of messages and request headers.
 #[test]
 fn shapes_are_checked() {
     let message = |kind: &str, data: &str| verdict(&[event(0, kind, data, APPEND)]);
@@ -220,7 +220,7 @@ fn a_single_huge_frame_is_read_row_by_row() {
     assert!(repaired.events >= torn.events);
 }
 
-/// FORMAT § 9, by its documents alone: the newest generation is read, nothing is written.
+/// Versions 2 to 4, by their documents alone: the newest generation is read, nothing is written.
 #[test]
 fn newer_versions_are_read_only() {
     let mut home = Home::of(&["01-plain-2turn"]);

@@ -27,11 +27,18 @@ enum Out {
     Moving,
 }
 
+/// The folder above a session's.
+struct Above {
+    dir: Dir,
+    segment: String,
+    /// True when this draft made the session's folder.
+    made: bool,
+}
+
 /// A new log.
 pub(super) struct Draft {
     dir: Dir,
-    /// The folder above, when this draft made its folder.
-    above: Option<(Dir, String)>,
+    above: Option<Above>,
     temp: String,
     name: String,
     folder: PathBuf,
@@ -73,8 +80,8 @@ impl Draft {
             return Err(taken());
         }
         let name = format!("session{}", encoding.suffix());
-        let above = made.then(|| (above, segment.to_owned()));
-        Self::begin(dir, above, folder, name, encoding, random)
+        let above = Above { dir: above, segment: segment.to_owned(), made };
+        Self::begin(dir, Some(above), folder, name, encoding, random)
     }
 
     /// Begins a log at `path`, whose folder is there.
@@ -88,7 +95,7 @@ impl Draft {
 
     fn begin(
         dir: Dir,
-        above: Option<(Dir, String)>,
+        above: Option<Above>,
         folder: PathBuf,
         name: String,
         encoding: Encoding,
@@ -116,10 +123,14 @@ impl Draft {
         LogError::io("write", self.temp())
     }
 
-    /// Writes a whole row, or the header, its end included.
+    /// Writes a row, or a part of one.
     pub(super) fn row(&mut self, row: &[u8]) -> Result<(), LogError> {
-        let wrong = self.io();
-        self.try_row(row).map_err(wrong)
+        self.try_row(row).map_err(|error| self.io()(error))
+    }
+
+    /// Ends a row that was written without its end.
+    pub(super) fn row_end(&mut self) -> Result<(), LogError> {
+        self.row(b"\n")
     }
 
     fn try_row(&mut self, row: &[u8]) -> io::Result<()> {
@@ -138,7 +149,7 @@ impl Draft {
             Out::Frame(encoder, held) => {
                 encoder.write_all(row)?;
                 *held += row.len();
-                if *held >= FRAME {
+                if *held >= FRAME && row.ends_with(b"\n") {
                     self.try_end_frame()?;
                 }
             }
@@ -202,7 +213,8 @@ impl Draft {
             linked => linked.map_err(LogError::io("create", self.path()))?,
         }
         self.published = true;
-        let above = self.above.as_ref().map_or(Ok(()), |(above, _)| above.sync());
+        // Also for a folder that was there: whoever made it may have crashed before it was durable.
+        let above = self.above.as_ref().map_or(Ok(()), |above| above.dir.sync());
         self.dir.sync().and(above).map_err(LogError::io("sync", &self.folder))?;
         Ok(true)
     }
@@ -214,9 +226,9 @@ impl Drop for Draft {
             return;
         }
         drop(self.dir.unlink(self.temp.as_bytes()));
-        if let Some((above, segment)) = &self.above {
+        if let Some(above) = self.above.as_ref().filter(|above| above.made) {
             // Fails when somebody else has put something there, which stays.
-            drop(above.remove_dir(segment.as_bytes()));
+            drop(above.dir.remove_dir(above.segment.as_bytes()));
         }
     }
 }

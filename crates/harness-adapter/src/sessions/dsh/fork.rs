@@ -112,8 +112,10 @@ struct Prefix {
     done: bool,
     /// Events in the prefix.
     events: u64,
-    /// Before this offset there are whole frames of whole rows of the prefix, up to before this event.
+    /// Before this offset there are whole frames, with so many rows of the prefix and nothing else.
     copy: (u64, u64),
+    /// True when the prefix ends inside a packed row.
+    split: bool,
     seen: Seen,
     /// Of the last event of the prefix.
     time: i64,
@@ -134,6 +136,7 @@ impl Prefix {
             done: cut == Cut::Empty,
             events: 0,
             copy: (body, 0),
+            split: false,
             seen: Seen::default(),
             time: 0,
             ends_seed: false,
@@ -146,7 +149,7 @@ impl Prefix {
         let past = first > target;
         if clean != self.copy.0 {
             // The first row of a frame: everything before it can be copied as it is.
-            self.copy = (clean, first);
+            self.copy = (clean, self.seen.lines);
         }
         if past && (!self.extend || self.open.is_some() || row.kind() == "turn/start") {
             self.done = true;
@@ -164,7 +167,7 @@ impl Prefix {
         }
         self.events = if whole { first + count } else { target + 1 };
         self.ends_seed = row.kind() == "session/end-seed";
-        self.done = !whole;
+        (self.done, self.split) = (!whole, !whole);
         let mut time = self.time;
         let wanted = self.events;
         if !whole || self.follow.is_some() {
@@ -223,30 +226,32 @@ fn event(seq: u64, time: i64, kind: &str, data: String, surface: Option<SurfaceO
 
 /// Writes the rows of the prefix: whole frames as they are, the rest anew.
 fn copy_prefix(draft: &mut Draft, log: &Log, prefix: &Prefix) -> Result<(), LogError> {
-    let (offset, next) = prefix.copy;
+    let (offset, before) = prefix.copy;
     if offset > log.body {
         draft.raw(&log.file, log.body, offset)?;
     }
-    if next < prefix.events {
-        log.rows_again(offset, prefix.events, &mut |row, line| copy_row(draft, row, line, prefix.events))?;
-    }
-    Ok(())
+    let whole = prefix.seen.lines - before;
+    log.again(offset, whole + u64::from(prefix.split), &mut |number, line| {
+        if number < whole {
+            draft.row(line)?;
+            return draft.row_end();
+        }
+        let row = rows::fields(line).and_then(|fields| rows::row(fields, log.header.version));
+        let row = row.ok_or_else(|| LogError::Changed { path: log.path.clone() })?;
+        copy_part(draft, &row, prefix.events)
+    })
 }
 
-/// Writes a row, or as many of its events as lie before event `to`.
-fn copy_row(draft: &mut Draft, row: &Row<'_>, line: &[u8], to: u64) -> Result<(), LogError> {
-    if row.first() + row.count() <= to {
-        draft.row(line)?;
-        return draft.row(b"\n");
-    }
-    let mut rows = String::new();
+/// Writes the events of a packed row that lie before event `to`.
+fn copy_part(draft: &mut Draft, row: &Row<'_>, to: u64) -> Result<(), LogError> {
+    let mut written = Ok(());
     let sound = row.events(&mut Names::default(), &mut |event| {
-        if event.seq.0 < to {
-            rows.push_str(&rows::write(&event));
+        if event.seq.0 < to && written.is_ok() {
+            written = draft.row(rows::write(&event).as_bytes());
         }
     });
-    sound.expect("a packed row that was read is sound");
-    draft.row(rows.as_bytes())
+    sound.ok_or_else(|| no_event(&draft.temp(), row.first()))?;
+    written
 }
 
 /// Reads a new log back under the rules of the host.
@@ -469,8 +474,8 @@ fn read_prefix(log: &mut Log, id: &str, spec: &ChildSpec, torn: &mut Option<Torn
         Ok(ControlFlow::Continue(()))
     })?;
     *torn = end.torn;
-    if !prefix.done {
-        prefix.copy = (end.clean, end.events - end.torn.map_or(0, |torn| torn.recovered));
+    if !prefix.done && prefix.copy.0 != end.clean {
+        prefix.copy = (end.clean, prefix.seen.lines);
     }
     let last = end.events.checked_sub(1).map(Seq);
     if let Some(fault) = end.broken.or(end.bad) {

@@ -21,6 +21,7 @@ pub mod strict;
 mod vocabulary;
 
 use std::{
+    collections::BTreeMap,
     ops::ControlFlow,
     path::{Path, PathBuf},
     sync::Arc,
@@ -129,12 +130,14 @@ impl DshLogs {
             let glance = header.ok().or_else(|| header::glance(line.as_deref().ok()?));
             list.push(summary(found, glance.as_ref(), problem));
         }
-        for at in 0..list.len() {
-            let twin = list.iter().enumerate().find(|(other, entry)| *other != at && entry.id == list[at].id);
-            if let (Some((_, twin)), None) = (twin, &list[at].problem) {
-                let (id, second) = (twin.id.clone(), twin.path.clone());
-                let error = LogError::Duplicate { id, first: list[at].path.clone(), second };
-                list[at].problem = Some(Problem::from(&error));
+        let mut paths: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+        for entry in &list {
+            paths.entry(entry.id.clone()).or_default().push(entry.path.clone());
+        }
+        for entry in list.iter_mut().filter(|entry| entry.problem.is_none()) {
+            if let Some([first, second, ..]) = paths.get(&entry.id).map(Vec::as_slice) {
+                let (id, first, second) = (entry.id.clone(), first.clone(), second.clone());
+                entry.problem = Some(Problem::from(&LogError::Duplicate { id, first, second }));
             }
         }
         Ok(list)
@@ -148,7 +151,7 @@ impl DshLogs {
         if let Some(fault) = root.fault {
             return Err(fault);
         }
-        let mut seen: std::collections::BTreeMap<JsonText, PathBuf> = std::collections::BTreeMap::new();
+        let mut seen: BTreeMap<JsonText, PathBuf> = BTreeMap::new();
         let mut count = 0;
         for found in &root.found {
             match found.open() {

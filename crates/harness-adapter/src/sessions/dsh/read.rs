@@ -78,8 +78,8 @@ impl End {
 /// What [`Log::rows`] calls back with.
 pub(super) type Visit<'v> = dyn FnMut(&Row<'_>, &[u8], At) -> Result<ControlFlow<()>, LogError> + 'v;
 
-/// What [`Log::rows_again`] calls back with.
-pub(super) type Again<'v> = dyn FnMut(&Row<'_>, &[u8]) -> Result<(), LogError> + 'v;
+/// What [`Log::again`] calls back with: how many rows were before, and the row's line without its end.
+pub(super) type Again<'v> = dyn FnMut(u64, &[u8]) -> Result<(), LogError> + 'v;
 
 /// Which version a file name stands for; `None` for a file that is no log.
 pub(super) fn named(name: &str) -> Option<(Option<u64>, Encoding)> {
@@ -217,21 +217,17 @@ impl Log {
         Ok(end)
     }
 
-    /// The rows from `from`, where a row and, in a compressed log, a frame begins, to before event `to`. They have been
-    /// read and accepted before.
-    pub(super) fn rows_again(&self, from: u64, to: u64, visit: &mut Again<'_>) -> Result<(), LogError> {
+    /// The first `count` rows from `from` on, where a row and, in a compressed log, a frame begins. They have been read and
+    /// accepted before.
+    pub(super) fn again(&self, from: u64, count: u64, visit: &mut Again<'_>) -> Result<(), LogError> {
+        if count == 0 {
+            return Ok(());
+        }
         let mut lines = Lines::new(&self.path, &self.file, self.frames.as_ref(), from, self.len, 0)?;
-        let changed = || LogError::Changed { path: self.path.clone() };
-        let mut next = None;
-        while next.is_none_or(|next| next < to) {
-            let line = lines.next()?.filter(|line| line.ended).ok_or_else(changed)?;
-            let row = rows::fields(line.bytes).and_then(|fields| rows::row(fields, self.header.version));
-            let row = row.ok_or_else(changed)?;
-            if row.first() >= to {
-                break;
-            }
-            next = Some(row.first() + row.count());
-            visit(&row, line.bytes)?;
+        for number in 0..count {
+            let line = lines.next()?.filter(|line| line.ended);
+            let line = line.ok_or_else(|| LogError::Changed { path: self.path.clone() })?;
+            visit(number, line.bytes)?;
         }
         Ok(())
     }
