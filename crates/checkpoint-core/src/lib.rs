@@ -17,6 +17,7 @@ mod address;
 mod answer;
 mod engine;
 mod error;
+pub mod fold;
 mod history;
 mod ids;
 mod index;

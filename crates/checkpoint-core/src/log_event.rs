@@ -57,6 +57,11 @@ impl LogEvent {
 mod tests {
     use super::*;
 
+    #[derive(Deserialize)]
+    struct Turned {
+        turn: u32,
+    }
+
     #[test]
     fn payloads_keep_their_text() {
         let text = r#"{ "turn":1,"x": 1e2 }"#;
@@ -70,10 +75,6 @@ mod tests {
             sources: None,
             ignorable: false,
         };
-        #[derive(Deserialize)]
-        struct Turned {
-            turn: u32,
-        }
         assert_eq!(event.read::<Turned>().unwrap().turn, 1);
         assert_eq!(event.data.get(), text);
     }

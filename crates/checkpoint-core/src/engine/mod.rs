@@ -3,6 +3,7 @@
 
 mod attribution;
 mod care;
+mod marks;
 mod recover;
 mod resolve;
 mod restore;
@@ -15,6 +16,7 @@ pub use care::DropWhich;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::fold::{FoldLocks, LocalFolds};
 use crate::{
     Approver, CapturePolicy, Clock, Decision, EngineError, EngineEvent, Held, IdSource, IndexStore, LockMode,
     NoProgress, NoSessions, Observer, OpId, PointId, Preview, ProcessId, Progress, Quota, SessionLog, SnapshotBackend,
@@ -70,6 +72,7 @@ struct Parts {
     capture: CapturePolicy,
     quota: Quota,
     lock_wait: Duration,
+    folds: Arc<dyn FoldLocks>,
 }
 
 impl std::fmt::Debug for Parts {
@@ -172,6 +175,11 @@ impl EngineBuilder {
         self.parts.lock_wait = wait;
         self
     }
+    /// Keeps two folds of one session apart; without it only folds by this engine and its clones are.
+    pub fn fold_locks(mut self, folds: Arc<dyn FoldLocks>) -> Self {
+        self.parts.folds = folds;
+        self
+    }
     /// The engine.
     pub fn build(self) -> Engine {
         Engine { parts: Arc::new(self.parts) }
@@ -203,6 +211,7 @@ impl Engine {
                 capture: CapturePolicy::default(),
                 quota: Quota::default(),
                 lock_wait: Duration::from_secs(10),
+                folds: Arc::new(LocalFolds::default()),
             },
         }
     }
