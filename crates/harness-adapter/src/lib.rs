@@ -5,6 +5,7 @@
 //! assert_eq!(harness_adapter::surrounding(vars), ["claude"]);
 //! ```
 
+pub mod barriers;
 pub mod named_points;
 mod surroundings;
 
