@@ -324,6 +324,7 @@ impl EngineError {
                 | SessionError::PrefixChanged { .. },
             ) => ErrorKind::Decision,
             Self::Index(IndexError::TooNew { .. } | IndexError::TooOld { .. } | IndexError::Damaged { .. })
+            | Self::Session(SessionError::UnsupportedFormat { .. } | SessionError::Corrupt { .. })
             | Self::Snapshot(
                 SnapshotError::TooNew { .. }
                 | SnapshotError::Missing { .. }

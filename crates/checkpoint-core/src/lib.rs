@@ -15,12 +15,14 @@
 
 mod address;
 mod answer;
+mod closers;
 mod engine;
 mod error;
 pub mod fold;
 mod history;
 mod ids;
 mod index;
+mod json_text;
 mod log_event;
 mod object;
 mod path;
@@ -36,11 +38,13 @@ mod workspace;
 
 pub use address::*;
 pub use answer::*;
+pub use closers::*;
 pub use engine::*;
 pub use error::*;
 pub use history::*;
 pub use ids::*;
 pub use index::*;
+pub use json_text::*;
 pub use log_event::*;
 pub use object::*;
 pub use path::*;

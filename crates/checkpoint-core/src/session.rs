@@ -44,15 +44,21 @@ pub trait SessionLog: fmt::Debug + Send + Sync {
     fn header(&self, session: &SessionKey) -> Result<SessionHeader, SessionError>;
 
     /// Every event from `from` on, in order, each with its position.
+    ///
+    /// What a crash tore off the end of the log is left out; a log that its harness would refuse to read is an error.
     fn beats(&self, session: &SessionKey, from: Seq) -> Result<Vec<(Seq, Beat)>, SessionError>;
 
-    /// Digest of the log up to and including `seq`.
+    /// Digest of the events up to and including `seq`: equal exactly when these events are the same, however the log is
+    /// stored, so that a child's prefix has the digest of its parent's.
     fn prefix_digest(&self, session: &SessionKey, seq: Seq) -> Result<String, SessionError>;
 
     /// Copies the inclusive prefix into a new session, durable on return. Appends nothing to the source.
     fn fork(&self, request: &ForkRequest) -> Result<SessionHeader, SessionError>;
 
     /// The child of a [`ForkRequest`], if it exists: how recovery finds out whether the fork happened.
+    ///
+    /// A session of that id with another parent, another cut or other events before the cut is
+    /// [`SessionError::AlreadyExists`], never success.
     fn find_child(&self, request: &ForkRequest) -> Result<Option<SessionHeader>, SessionError>;
 }
 
@@ -120,6 +126,22 @@ pub enum SessionError {
         /// The position.
         seq: Seq,
     },
+    /// The log has a format, or holds an event, that cannot be understood: it may be whole.
+    #[error("the log of session {session} has an unsupported format")]
+    UnsupportedFormat {
+        /// The session.
+        session: SessionKey,
+        /// What is not understood, and where.
+        source: BoxError,
+    },
+    /// The log breaks the rules of its format: its own harness would refuse it too.
+    #[error("the log of session {session} is corrupt")]
+    Corrupt {
+        /// The session.
+        session: SessionKey,
+        /// Which rule, and where.
+        source: BoxError,
+    },
     /// There is no door.
     #[error("this harness cannot fork sessions")]
     Unsupported,
@@ -141,6 +163,8 @@ impl SessionError {
             Self::InvalidBoundary { .. } => "INVALID_BOUNDARY",
             Self::OpenTurn { .. } => "OPEN_TURN",
             Self::PrefixChanged { .. } => "PREFIX_CHANGED",
+            Self::UnsupportedFormat { .. } => "UNSUPPORTED_FORMAT",
+            Self::Corrupt { .. } => "CORRUPT_LOG",
             Self::Unsupported => "FORK_UNSUPPORTED",
             Self::Harness { .. } => "FORK_FAILED",
         }

@@ -1,12 +1,16 @@
-//! What rwd knows of agent harnesses. So far: how to tell that a process runs inside one.
+//! What rwd knows of agent harnesses: how to tell that a process runs inside one, and how to read and cut their session
+//! logs.
 //!
 //! ```
 //! let vars = ["PATH", "CLAUDECODE"];
 //! assert_eq!(harness_adapter::surrounding(vars), ["claude"]);
 //! ```
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make the worlds they need"))]
+
 pub mod barriers;
 pub mod named_points;
+pub mod sessions;
 mod surroundings;
 
 pub use surroundings::surrounding;

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{LogEvent, Mark};
 
-use super::{Block, FoldError, Message, Region, ReportLanguage, char_count, report::NONE};
+use super::{Block, FoldError, Message, Region, ReportLanguage, char_count, message::value, report::NONE};
 
 /// How much is told: characters of the last text, entries of each list, characters of an entry. The first that is
 /// shorter than the region is taken.
@@ -88,7 +88,7 @@ fn collect(events: &[LogEvent], region: &Region) -> Facts {
     let spoken = events.iter().take(last + 1).filter(|event| &*event.kind == "assistant/message");
     for block in spoken.filter_map(Message::of).flat_map(|message| message.blocks) {
         if let Block::Call { id, name, arguments } = block {
-            calls.insert(id, (name, serde_json::from_str(&arguments).unwrap_or(Value::Null)));
+            calls.insert(id, (name, value(&arguments)));
         }
     }
     let mut facts = Facts::default();
@@ -144,7 +144,8 @@ fn add(list: &mut Vec<String>, text: &str) {
 
 /// Paths of the differences that a tool recorded.
 fn changed_paths(event: &LogEvent) -> Vec<String> {
-    let diffs = event.read::<Value>().ok().and_then(|data| data.get("meta")?.get("diffs")?.as_array().cloned());
+    let data = value(event.data.get());
+    let diffs = data.get("meta").and_then(|meta| meta.get("diffs")?.as_array().cloned());
     let path = |diff: &Value| diff.get("path").and_then(Value::as_str).map(str::to_owned);
     diffs.unwrap_or_default().iter().filter_map(path).collect()
 }

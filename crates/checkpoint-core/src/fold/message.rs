@@ -1,5 +1,7 @@
 //! Messages as the model sees them: what of them is text, and how much.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use crate::LogEvent;
@@ -62,7 +64,7 @@ impl Message {
             "tool/result" => Role::Tool,
             _ => return None,
         };
-        let data: Value = event.read().ok()?;
+        let data = value(event.data.get());
         let message = if role == Role::User { &data } else { data.get("message")? };
         Some(Self { role, blocks: blocks(message.get("content")) })
     }
@@ -108,6 +110,40 @@ impl Message {
 /// Characters as the source system counts them: UTF-16 code units.
 pub fn char_count(text: &str) -> u64 {
     text.encode_utf16().count() as u64
+}
+
+/// Reads JSON of a harness. Strings there are JavaScript's and may hold half of a surrogate pair, where a model's stream
+/// was cut; each such half is read as U+FFFD, which has the same length.
+pub(super) fn value(json: &str) -> Value {
+    serde_json::from_str(&without_halves(json)).unwrap_or(Value::Null)
+}
+
+fn without_halves(json: &str) -> Cow<'_, str> {
+    let unit = |at: usize| {
+        let digits = json.get(at..)?.strip_prefix("\\u")?.get(..4)?;
+        u32::from_str_radix(digits, 16).ok()
+    };
+    let mut sound = String::new();
+    let (mut from, mut at) = (0, 0);
+    while let Some(next) = json.get(at..).and_then(|rest| rest.find('\\')) {
+        at += next;
+        at += match unit(at) {
+            Some(0xd800..0xdc00) if matches!(unit(at + 6), Some(0xdc00..0xe000)) => 12,
+            Some(0xd800..0xe000) => {
+                sound.push_str(json.get(from..at).unwrap_or_default());
+                sound.push_str("\\ufffd");
+                from = at + 6;
+                6
+            }
+            // Also of an escaped backslash, so that what follows that is not taken for an escape.
+            _ => 2,
+        };
+    }
+    if from == 0 {
+        return Cow::Borrowed(json);
+    }
+    sound.push_str(json.get(from..).unwrap_or_default());
+    Cow::Owned(sound)
 }
 
 fn chars_of(blocks: &[Block]) -> u64 {
@@ -193,5 +229,28 @@ mod tests {
         let chars: Vec<u64> = log.events().iter().map(|e| Message::of(e).unwrap().text_chars()).collect();
         assert_eq!(chars, [3 + 2 + 7, 3 + 2]);
         assert_eq!(char_count("héé😀"), 5, "as the source system counts");
+    }
+
+    /// A stream that was cut inside a surrogate pair left half of it; such a message must not vanish from a region.
+    #[test]
+    fn halves_of_surrogate_pairs_are_read_and_counted() {
+        let text = |json: &str| value(json).as_str().map(str::to_owned);
+        for (json, read) in [
+            (r#""a\ud83d""#, "a\u{fffd}"),
+            (r#""\ude00b""#, "\u{fffd}b"),
+            (r#""\ud83d\ude00""#, "😀"),
+            (r#""\ud83d\ud83d\ude00\uDE00x""#, "\u{fffd}😀\u{fffd}x"),
+            (r#""\\ud83d""#, "\\ud83d"),
+            (r#""é\n\u00e9""#, "é\né"),
+        ] {
+            assert_eq!(text(json).as_deref(), Some(read), "{json}");
+        }
+        assert_eq!(value("{"), Value::Null);
+        let mut log = Log::default();
+        log.user("x");
+        let mut event = log.events()[0].clone();
+        let raw = r#"{"content":[{"type":"text","text":"ab\ud83d"}],"source":{"kind":"user"},"role":"user","id":"u"}"#;
+        event.data = serde_json::from_str::<Box<serde_json::value::RawValue>>(raw).unwrap().into();
+        assert_eq!(Message::of(&event).unwrap().text_chars(), 3);
     }
 }

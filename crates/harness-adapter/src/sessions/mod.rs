@@ -1,0 +1,3 @@
+//! Session logs of harnesses, read straight from their own files.
+
+pub mod dsh;
