@@ -9,6 +9,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make the worlds they need"))]
 
 pub mod barriers;
+pub mod event_log;
 pub mod named_points;
 pub mod sessions;
 mod surroundings;

@@ -3,6 +3,7 @@
 //! Version 0 of the format was tried against the host's own reader and is read and written; versions 2 to 4 are read by
 //! their documents; anything else is refused.
 
+mod admit;
 mod check;
 mod container;
 mod digest;
@@ -25,6 +26,7 @@ use std::{
 
 use checkpoint_core::{Clock, IdSource, JsonText, LogEvent, Seq, SessionKey};
 
+pub(crate) use self::admit::{Admission, folder_of, header_line, new_header, taken};
 pub use self::{
     container::Encoding,
     error::{LogError, Place},
