@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BoundaryRule, BoundarySeq, Change, ObjectId, OpId, Point, PointId, PointKind, Position, ProcessId, RelPath,
-    RestorePolicy, Scope, SessionKey, SkipReason, Skipped, Step, Timestamp, Turn,
+    BoundaryRule, BoundarySeq, Change, FilesWhere, ObjectId, OpId, Point, PointId, PointKind, Position, ProcessId,
+    RelPath, RestorePolicy, Scope, Seq, SessionKey, SkipReason, Skipped, Step, Timestamp, Turn,
 };
 
 /// Asks for a point.
@@ -93,6 +93,10 @@ pub struct RestoreRequest {
     pub force: bool,
     /// Restore points of an older incarnation of the root.
     pub adopt: bool,
+    /// Where files are restored at all.
+    pub files: FilesWhere,
+    /// Restore the host's configuration as it was at the point, too. Needs a [`HostState`](crate::HostState).
+    pub config: bool,
 }
 
 /// Asks for an undo or a redo.
@@ -108,6 +112,8 @@ pub struct ReverseRequest {
     pub plan: Option<String>,
     /// Go on although a turn is open and at work.
     pub force: bool,
+    /// Restore the host's configuration as it was before the operation, too.
+    pub config: bool,
 }
 
 /// Which way an unfinished operation goes.
@@ -181,8 +187,19 @@ pub struct Cut {
     pub session: SessionKey,
     /// Last event that the child shares; `None`: an empty child with a parent link.
     pub boundary: Option<BoundarySeq>,
-    /// Which rule gave it, in words: `end of turn 7`, `end of turn 6, before this one`, `empty`.
+    /// Which rule gave it, in words: `end of turn 7`, `event 12`, `empty`.
     pub rule: String,
+    /// Digest of the session's log up to the boundary, when it was looked up.
+    pub prefix: Option<String>,
+}
+
+/// Where the conversation could be cut around a point.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Cuts {
+    /// Before the point's turn: last event that a child would share.
+    pub before: Option<Seq>,
+    /// After it; `None` while the turn is open, too.
+    pub after: Option<Seq>,
 }
 
 /// An address, resolved.
@@ -215,6 +232,8 @@ pub struct Preview {
     pub files: bool,
     /// Where the conversation would be cut; `None` when only files go back.
     pub cut: Option<Cut>,
+    /// True when the host's configuration would be restored, too.
+    pub config: bool,
     /// What a person should know.
     pub notes: Vec<String>,
 }
@@ -248,6 +267,8 @@ pub struct Outcome {
     pub guard: Option<PointId>,
     /// The point that was restored.
     pub target: Option<Point>,
+    /// Where the conversation was cut, or would have been.
+    pub cut: Option<Cut>,
     /// The child session.
     pub child: Option<String>,
     /// True when only the conversation was cut.

@@ -1,8 +1,8 @@
 //! Why the engine could not do what was asked.
 
 use crate::{
-    AddressError, Blocked, FsError, IndexError, LockError, ObjectId, OpId, Outcome, PathError, PointId, Preview,
-    RelPath, SessionError, SessionKey, SnapshotError, Turn,
+    AddressError, Blocked, BoxError, FsError, IndexError, LockError, ObjectId, OpId, Outcome, PathError, PointId,
+    Preview, RelPath, SessionError, SessionKey, SnapshotError, Turn,
 };
 
 /// What kind of ending an error is. The command line maps each to an exit code (design § 9).
@@ -198,6 +198,14 @@ pub enum EngineError {
         /// Why.
         source: SessionError,
     },
+    /// Files are restored, the host's configuration is not.
+    #[error("files were restored but the configuration was not")]
+    ConfigFailed {
+        /// What was done.
+        outcome: Box<Outcome>,
+        /// Why.
+        source: BoxError,
+    },
     /// Recovery cannot go back once the host has been asked for the child.
     #[error("the session may have been forked already: this operation can only be finished")]
     OnlyForward {
@@ -273,6 +281,7 @@ impl EngineError {
             Self::Stuck { .. } => "restore-stuck",
             Self::Unrecorded { .. } => "unrecorded",
             Self::NotForked { .. } => "not-forked",
+            Self::ConfigFailed { .. } => "CONFIG_RESTORE_FAILED",
             Self::OnlyForward { .. } => "only-forward",
             Self::Gap { source, .. } => source.code(),
             Self::Session(error) => error.code(),
@@ -316,11 +325,16 @@ impl EngineError {
             | Self::Lock(LockError::Busy)
             | Self::Index(IndexError::Busy | IndexError::Conflict { .. }) => ErrorKind::Busy,
             Self::Nothing { .. } => ErrorKind::Nothing,
-            Self::NotForked { .. } => ErrorKind::Partial,
+            Self::NotForked { .. } | Self::ConfigFailed { .. } => ErrorKind::Partial,
             Self::Interrupted | Self::Snapshot(SnapshotError::Interrupted) => ErrorKind::Interrupted,
             Self::Session(
                 SessionError::OpenTurn { .. }
                 | SessionError::InvalidBoundary { .. }
+                | SessionError::NoTurn { .. }
+                | SessionError::Unplaced { .. }
+                | SessionError::Lineage { .. }
+                | SessionError::AlreadyExists(_)
+                | SessionError::NotLive(_)
                 | SessionError::PrefixChanged { .. },
             ) => ErrorKind::Decision,
             Self::Index(IndexError::TooNew { .. } | IndexError::TooOld { .. } | IndexError::Damaged { .. })
@@ -352,7 +366,7 @@ impl EngineError {
             | Self::Stuck { operation, .. }
             | Self::Unrecorded { operation, .. }
             | Self::OnlyForward { operation } => Some(*operation),
-            Self::NotForked { outcome, .. } => outcome.operation,
+            Self::NotForked { outcome, .. } | Self::ConfigFailed { outcome, .. } => outcome.operation,
             _ => None,
         }
     }
@@ -364,7 +378,7 @@ impl EngineError {
             | Self::Apply { guard, .. }
             | Self::Stuck { guard, .. }
             | Self::Unrecorded { guard, .. } => Some(*guard),
-            Self::NotForked { outcome, .. } => outcome.guard,
+            Self::NotForked { outcome, .. } | Self::ConfigFailed { outcome, .. } => outcome.guard,
             _ => None,
         }
     }

@@ -86,6 +86,17 @@ pub enum Scope {
     Both,
 }
 
+/// Where files are restored at all (deviation 7).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FilesWhere {
+    /// In every workspace.
+    #[default]
+    Everywhere,
+    /// Only in git worktrees; elsewhere only the conversation goes back (000-16).
+    GitOnly,
+}
+
 /// Which end of a turn the conversation is cut at, when the address's own rule is overridden.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -158,6 +158,9 @@ pub struct Point {
     pub sensitive: Vec<RelPath>,
     /// Set by `verify`: why it cannot be restored.
     pub damaged: Option<String>,
+    /// The host's configuration at that time, as a blob that only its adapter reads.
+    #[serde(default)]
+    pub host_state: Option<ObjectId>,
 }
 
 /// Who may have changed something in an interval (design § 2).
@@ -312,6 +315,9 @@ pub struct Intent {
     pub host_state: Option<ObjectId>,
     /// When it was begun.
     pub at: Timestamp,
+    /// Digest of the source's log up to the cut: a log that was rewritten meanwhile is not forked.
+    #[serde(default)]
+    pub prefix: Option<String>,
 }
 
 /// Identifies a process across reboots and reuse of its number.
@@ -376,6 +382,9 @@ pub struct Name {
     pub note: Option<String>,
     /// When it was set.
     pub at: Timestamp,
+    /// Digest of the session's log up to the stored cut.
+    #[serde(default)]
+    pub prefix: Option<String>,
 }
 
 /// A position from which an exploration will be folded (001).

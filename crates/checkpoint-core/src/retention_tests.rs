@@ -34,6 +34,7 @@ fn point(n: u8, session: &str, kind: PointKind, turn: u32, new_bytes: u64) -> Po
         operation: None,
         sensitive: Vec::new(),
         damaged: None,
+        host_state: None,
     }
 }
 

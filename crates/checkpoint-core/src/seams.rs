@@ -91,6 +91,31 @@ impl Progress for NoProgress {
     }
 }
 
+/// How well a configuration was brought back (002-39).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HostKept {
+    /// It outlives the host's process.
+    Durable,
+    /// It holds until the host ends.
+    ThisProcess,
+}
+
+/// The configuration of a host, kept with each point and restored only on request (002-35, 002-39).
+///
+/// Both methods are called with the workspace's lock held: they must not call back into the engine.
+pub trait HostState: fmt::Debug + Send + Sync {
+    /// The configuration as it is now, in bytes that only this adapter reads; `None` when there is nothing to keep.
+    ///
+    /// A failure costs the point its configuration and nothing else.
+    fn save(&self) -> Result<Option<Vec<u8>>, BoxError>;
+
+    /// Brings a configuration back. Called after the files are restored, and again when recovery finishes the
+    /// operation, so doing it twice must be the same as doing it once.
+    ///
+    /// After an error the files stay restored, the conversation is still forked, and the operation counts as partial.
+    fn restore(&self, state: &[u8]) -> Result<HostKept, BoxError>;
+}
+
 /// Told what the engine has done, after it is durable.
 pub trait Observer: fmt::Debug + Send + Sync {
     /// One event.

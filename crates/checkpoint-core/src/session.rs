@@ -1,10 +1,11 @@
 //! The seam to a harness's session logs.
 
-use std::{fmt, path::PathBuf};
+use std::fmt;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{BoxError, ForkRequest, Seq, SessionKey, Step, Turn};
+use crate::{BoxError, ForkRequest, Seq, SessionKey, Step, Timestamp, Turn};
 
 /// What matters of one event of a log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -33,6 +34,17 @@ pub struct SessionHeader {
     pub seed_length: u64,
     /// The directory it works in.
     pub cwd: PathBuf,
+    /// True for a session that its parent gave a task to: it counts as its parent, and shares none of its events.
+    pub subagent: bool,
+}
+
+/// A session that works in some directory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Resident {
+    /// Which.
+    pub key: SessionKey,
+    /// When its log was last written.
+    pub seen: Timestamp,
 }
 
 /// Session logs of one harness. A log that exists is never modified.
@@ -60,6 +72,26 @@ pub trait SessionLog: fmt::Debug + Send + Sync {
     /// A session of that id with another parent, another cut or other events before the cut is
     /// [`SessionError::AlreadyExists`], never success.
     fn find_child(&self, request: &ForkRequest) -> Result<Option<SessionHeader>, SessionError>;
+
+    /// The id for a child of `source`, as its harness names sessions. `uuid` is a fresh version 4 UUID.
+    ///
+    /// Asked before the transaction begins, so it may touch nothing.
+    fn name_child(&self, source: &SessionKey, uuid: &str) -> String {
+        let _ = source;
+        uuid.to_owned()
+    }
+
+    /// Sessions whose directory is `dir`, newest first, without subagents. Empty where the logs do not say.
+    fn working_in(&self, dir: &Path) -> Result<Vec<Resident>, SessionError> {
+        let _ = dir;
+        Ok(Vec::new())
+    }
+
+    /// The file that holds the log, where it is one file. For people to look at.
+    fn location(&self, session: &SessionKey) -> Option<PathBuf> {
+        let _ = session;
+        None
+    }
 }
 
 /// The log of a composition that has none: files only.
@@ -118,6 +150,28 @@ pub enum SessionError {
         /// The turn.
         turn: Turn,
     },
+    /// The log has no such turn.
+    #[error("session {session} has no turn {turn}")]
+    NoTurn {
+        /// The session.
+        session: SessionKey,
+        /// The turn asked for.
+        turn: Turn,
+    },
+    /// Nothing says where the conversation was.
+    #[error("nothing says where session {session} was at that point")]
+    Unplaced {
+        /// The session.
+        session: SessionKey,
+    },
+    /// Parents and children contradict each other.
+    #[error("the lineage of session {session} cannot be followed: {why}")]
+    Lineage {
+        /// The session.
+        session: SessionKey,
+        /// In words.
+        why: String,
+    },
     /// The log is no longer the one a point was made on.
     #[error("session {session} was rewritten before event {seq}")]
     PrefixChanged {
@@ -160,14 +214,30 @@ impl SessionError {
             Self::NotFound(_) => "SESSION_NOT_FOUND",
             Self::NotLive(_) => "SESSION_NOT_LIVE",
             Self::AlreadyExists(_) => "SESSION_ALREADY_EXISTS",
-            Self::InvalidBoundary { .. } => "INVALID_BOUNDARY",
+            Self::InvalidBoundary { .. } | Self::NoTurn { .. } | Self::Unplaced { .. } => "INVALID_BOUNDARY",
             Self::OpenTurn { .. } => "OPEN_TURN",
             Self::PrefixChanged { .. } => "PREFIX_CHANGED",
+            Self::Lineage { .. } => "BAD_LINEAGE",
             Self::UnsupportedFormat { .. } => "UNSUPPORTED_FORMAT",
             Self::Corrupt { .. } => "CORRUPT_LOG",
             Self::Unsupported => "FORK_UNSUPPORTED",
             Self::Harness { .. } => "FORK_FAILED",
         }
+    }
+}
+
+impl SessionError {
+    /// True when asking again cannot help: the child that was asked for will never exist.
+    pub const fn is_final(&self) -> bool {
+        matches!(
+            self,
+            Self::AlreadyExists(_)
+                | Self::InvalidBoundary { .. }
+                | Self::NoTurn { .. }
+                | Self::OpenTurn { .. }
+                | Self::PrefixChanged { .. }
+                | Self::Lineage { .. }
+        )
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use checkpoint_core::{
-    Approver, Engine, Held, IdSource, IndexStore, LockError, LockMode, Overlap, Place, Required, SessionKey,
-    SnapshotBackend, StoreLock, WorkspaceFs, WorkspaceId,
+    Address, Approver, Clock, Engine, EngineError, Form, Held, IdSource, IndexStore, LockError, LockMode, Overlap,
+    Place, Required, SessionKey, SnapshotBackend, StoreLock, WorkspaceFs, WorkspaceId,
 };
 use index_store::{
     DataDir, Found, IndexKind, IndexOptions, Journal, Registration, Registry, Standing, Workspace, WorkspaceDir,
@@ -70,6 +70,8 @@ pub(crate) struct Opened {
     pub(crate) lock: Arc<dyn StoreLock>,
     /// Harnesses that this process runs in and that have a session here.
     pub(crate) agents: Vec<String>,
+    /// One JSON object is wanted: what only machines are told is looked up too.
+    pub(crate) json: bool,
 }
 
 /// The data directory that applies.
@@ -100,7 +102,7 @@ pub(crate) fn find_or_register(run: &Run) -> Result<Located, CliError> {
         known.filter(|found| found.standing != Standing::Moved || !run.global.force).map_or(start, |found| found.root);
     let registration = Registration {
         id: WorkspaceId::from_bytes(SystemIds.next()),
-        now: checkpoint_core::Clock::now(&SystemClock),
+        now: Clock::now(&SystemClock),
         git_common_dir: git_common_dir(&root),
         home: run.world.home().map(Path::to_owned),
         force: run.global.force,
@@ -193,6 +195,9 @@ struct Patient {
     stop: Stop,
 }
 
+/// Two sessions that were both at work within so many milliseconds: a position does not say whose it is (design § 6).
+const TOGETHER_MS: i64 = 10 * 60 * 1000;
+
 const SLICE: Duration = Duration::from_millis(50);
 
 /// Why the wait for a lock ended: a signal came.
@@ -259,7 +264,7 @@ pub(crate) fn open(
         .build();
 
     tracing::debug!(root = %located.root().display(), index = index.name(), "opened");
-    Ok(Opened { located, settings, engine, index, snapshots, files, lock, agents })
+    Ok(Opened { located, settings, engine, index, snapshots, files, lock, agents, json: run.out.json })
 }
 
 impl Opened {
@@ -282,17 +287,51 @@ impl Opened {
         let (harness, id) = text.split_once(':').map_or((None, text.as_str()), |(harness, id)| (Some(harness), id));
         let fits = |key: &&SessionKey| key.id().starts_with(id) && harness.is_none_or(|h| key.harness() == h);
         let found: Vec<&SessionKey> = known.iter().map(|session| &session.key).filter(fits).collect();
+        // One that only its harness knows must be named in full.
+        if found.is_empty() && run.world.sessions.can_fork(&exact) {
+            return Ok(Some(exact));
+        }
         let given = format!("session {text}");
         match found.as_slice() {
             [one] => Ok(Some((*one).clone())),
             [] => {
                 let choices = known.iter().take(10).map(|session| session.key.to_string()).collect();
-                Err(checkpoint_core::EngineError::NotFound { given, choices }.into())
+                Err(EngineError::NotFound { given, choices }.into())
             }
             many => {
                 let choices = many.iter().map(ToString::to_string).collect();
-                Err(checkpoint_core::EngineError::Ambiguous { given, choices }.into())
+                Err(EngineError::Ambiguous { given, choices }.into())
             }
         }
+    }
+
+    /// The session that a position means where none is named and no harness has recorded one here: the newest whose log
+    /// says that it works in this workspace. Points come first: a position that has one is left to them.
+    pub(crate) fn session_of_logs(&self, run: &Run, target: &str) -> Result<Option<SessionKey>, CliError> {
+        let address = Address::parse(target)?;
+        let position = matches!(
+            address.form,
+            Form::TurnEnd(_) | Form::TurnStart(_) | Form::TurnStep(..) | Form::Step(_) | Form::Seq(_)
+        );
+        if !position || address.session.is_some() || self.index.sessions()?.iter().any(|s| !s.key.is_local()) {
+            return Ok(None);
+        }
+        if self.engine.find(None, target).is_ok() {
+            return Ok(None);
+        }
+        let here = match run.world.sessions.working_in(self.located.root()) {
+            Ok(here) => here,
+            Err(error) => {
+                tracing::warn!(%error, "the sessions of this workspace cannot be listed");
+                return Ok(None);
+            }
+        };
+        let now = Clock::now(&SystemClock).0;
+        let together: Vec<_> = here.iter().filter(|resident| now - resident.seen.0 < TOGETHER_MS).collect();
+        if together.len() > 1 {
+            let choices = together.iter().take(10).map(|resident| format!("{}/{target}", resident.key)).collect();
+            return Err(EngineError::Ambiguous { given: target.to_owned(), choices }.into());
+        }
+        Ok(here.into_iter().next().map(|resident| resident.key))
     }
 }

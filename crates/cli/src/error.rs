@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
-use checkpoint_core::{Blocked, BoxError, EngineError, FsError, LockError, Preview, RelPath};
+use checkpoint_core::{Blocked, BoxError, EngineError, FsError, LockError, Preview, RelPath, SessionError};
 use index_store::DataError;
 
 use crate::compose::StoppedWaiting;
@@ -413,7 +413,9 @@ fn paths(error: &CliError) -> Vec<ReasonEntry> {
             all.extend(plain(left, "left"));
             all
         }
-        EngineError::NotForked { outcome, .. } => plain(&outcome.restored, "restored"),
+        EngineError::NotForked { outcome, .. } | EngineError::ConfigFailed { outcome, .. } => {
+            plain(&outcome.restored, "restored")
+        }
         EngineError::Apply { source, .. } | EngineError::Stuck { source, .. } | EngineError::Fs(source) => {
             path_of(source).map(|path| plain(std::slice::from_ref(path), source.reason())).unwrap_or_default()
         }
@@ -515,9 +517,19 @@ fn engine_hints(error: &EngineError, typed: &Typed, facts: &Facts) -> Vec<String
         EngineError::Unfinished { .. } | EngineError::Stuck { .. } | EngineError::Unrecorded { .. } => {
             recover_hints(typed)
         }
-        EngineError::OnlyForward { .. } | EngineError::NotForked { .. } => {
-            vec![format!("to finish it: {}", typed.other(&["recover", "--finish"]))]
+        EngineError::OnlyForward { operation } => vec![
+            format!("to finish it: {}", typed.other(&["recover", "--finish"])),
+            format!("to put the files back after that: {}", typed.other(&["undo", &operation.short()])),
+        ],
+        EngineError::NotForked { outcome, source } => {
+            let mut hints = session_hints(source, typed);
+            if !source.is_final() {
+                hints.push(format!("to ask for the fork again: {}", typed.other(&["recover", "--finish"])));
+            }
+            hints.extend(undo_hint(outcome, typed));
+            hints
         }
+        EngineError::ConfigFailed { outcome, .. } => undo_hint(outcome, typed).into_iter().collect(),
         EngineError::OtherIncarnation { .. } => {
             vec![format!("if it is the same project all the same: {}", typed.decided(&["--adopt"], None))]
         }
@@ -554,9 +566,36 @@ fn engine_hints(error: &EngineError, typed: &Typed, facts: &Facts) -> Vec<String
                 )
             })
             .collect(),
-        EngineError::Session(checkpoint_core::SessionError::Unsupported) => {
-            vec![format!("files alone: {}", typed.decided(&["--files"], None))]
+        EngineError::Session(session) => session_hints(session, typed),
+        _ => Vec::new(),
+    }
+}
+
+/// How what was done to the files can be taken back.
+fn undo_hint(outcome: &checkpoint_core::Outcome, typed: &Typed) -> Option<String> {
+    let operation = outcome.operation?;
+    Some(format!("to put the files back: {}", typed.other(&["undo", &operation.short()])))
+}
+
+/// What can be done where a session refuses.
+fn session_hints(error: &SessionError, typed: &Typed) -> Vec<String> {
+    let files = || format!("files alone: {}", typed.decided(&["--files"], None));
+    let show = |what: &str, session: &checkpoint_core::SessionKey| {
+        format!("to see {what}: {}", typed.other(&["session", "boundaries", &session.to_string()]))
+    };
+    match error {
+        SessionError::OpenTurn { session, .. } => {
+            vec!["wait until the turn has ended, or go to an earlier one".into(), show("where it can be cut", session)]
         }
+        SessionError::InvalidBoundary { session, .. } | SessionError::NoTurn { session, .. } => {
+            vec![show("where it can be cut", session)]
+        }
+        SessionError::PrefixChanged { session, .. } => vec![
+            "the host lost the end of this log in a crash, or somebody replaced it: what was said there is gone".into(),
+            show("what it holds now", session),
+            files(),
+        ],
+        SessionError::Unsupported | SessionError::Unplaced { .. } | SessionError::Lineage { .. } => vec![files()],
         _ => Vec::new(),
     }
 }

@@ -6,7 +6,9 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use checkpoint_core::{NoSessions, SessionLog};
+use checkpoint_core::SessionLog;
+use harness_adapter::Logs;
+use harness_adapter::sessions::dsh::{self, DshLogs};
 
 /// Arguments, environment and standard streams of one run.
 pub struct World {
@@ -28,7 +30,8 @@ pub struct World {
     pub stdout_is_terminal: bool,
     /// True when standard error is a terminal.
     pub stderr_is_terminal: bool,
-    /// Session logs of harnesses; without any only files go back.
+    /// Session logs of harnesses, by the harness in a session's key; without any only files go back. Nothing is read of
+    /// them before a command needs it.
     pub sessions: Arc<dyn SessionLog>,
 }
 
@@ -36,9 +39,11 @@ impl World {
     /// This process's own surroundings.
     pub fn of_process() -> Self {
         let (stdin, stdout, stderr) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
+        let vars: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
         Self {
             args: std::env::args_os().collect(),
-            vars: std::env::vars_os().collect(),
+            sessions: Arc::new(logs_of(&vars)),
+            vars,
             cwd: std::env::current_dir().ok(),
             can_ask: stdin.is_terminal() && stderr.is_terminal(),
             stdout_is_terminal: stdout.is_terminal(),
@@ -46,7 +51,6 @@ impl World {
             stdin: Box::new(std::io::BufReader::new(stdin)),
             stdout: Box::new(std::io::BufWriter::new(stdout)),
             stderr: Box::new(stderr),
-            sessions: Arc::new(NoSessions),
         }
     }
 
@@ -64,6 +68,19 @@ impl World {
     /// The home directory.
     pub(crate) fn home(&self) -> Option<&Path> {
         self.var("HOME").map(Path::new)
+    }
+}
+
+/// The home of DeepSeek Harness that applies to these variables.
+pub(crate) fn dsh_home(vars: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
+    DshLogs::default_home(|name| vars.get(OsStr::new(name)).and_then(|value| value.to_str()).map(str::to_owned))
+}
+
+/// The logs of every harness whose logs can be read.
+fn logs_of(vars: &BTreeMap<OsString, OsString>) -> Logs {
+    match dsh_home(vars) {
+        Some(home) => Logs::default().with(dsh::HARNESS, Arc::new(DshLogs::open(home))),
+        None => Logs::default(),
     }
 }
 

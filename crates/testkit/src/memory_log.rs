@@ -20,11 +20,17 @@ pub enum Host {
     DiesAfter,
 }
 
-#[derive(Clone, Debug)]
+/// One event: what it is, and which content of several that may stand at its position.
+type Event = (Beat, u32);
+
+#[derive(Clone, Debug, Default)]
 struct Log {
     parent: Option<SessionKey>,
+    subagent: bool,
     seed_length: u64,
-    beats: Vec<Beat>,
+    events: Vec<Event>,
+    /// Counts how often the end was lost and written again.
+    lives: u32,
     notice: Option<String>,
 }
 
@@ -38,8 +44,45 @@ pub struct MemoryLog {
 impl MemoryLog {
     /// Starts a session.
     pub fn start(&self, session: &SessionKey) {
-        let log = Log { parent: None, seed_length: 0, beats: vec![Beat::Other], notice: None };
+        self.logs().insert(session.clone(), Log { events: vec![(Beat::Other, 0)], ..Log::default() });
+    }
+
+    /// Starts a session that shares the first `seed_length` events of `parent`, as a fork by the host does.
+    ///
+    /// # Panics
+    /// When the parent was not started.
+    pub fn start_child(&self, session: &SessionKey, parent: &SessionKey, seed_length: u64) {
+        let mut logs = self.logs();
+        let events = logs.get(parent).expect("a session that was started").events.iter();
+        let events = events.take(usize::try_from(seed_length).unwrap_or(usize::MAX)).copied().collect();
+        let log = Log { parent: Some(parent.clone()), seed_length, events, ..Log::default() };
+        logs.insert(session.clone(), log);
+    }
+
+    /// Starts a session that `parent` gave a task to.
+    pub fn start_subagent(&self, session: &SessionKey, parent: &SessionKey) {
+        let log =
+            Log { parent: Some(parent.clone()), subagent: true, events: vec![(Beat::Other, 0)], ..Log::default() };
         self.logs().insert(session.clone(), log);
+    }
+
+    /// Changes what the head of a log says of its parent: no log that a host wrote does this.
+    ///
+    /// # Panics
+    /// When the session was not started.
+    pub fn forge_parent(&self, session: &SessionKey, parent: &SessionKey) {
+        self.logs().get_mut(session).expect("a session that was started").parent = Some(parent.clone());
+    }
+
+    /// A crash loses everything from `from` on; what comes next takes those positions with other content.
+    ///
+    /// # Panics
+    /// When the session was not started.
+    pub fn lose(&self, session: &SessionKey, from: Seq) {
+        let mut logs = self.logs();
+        let log = logs.get_mut(session).expect("a session that was started");
+        log.events.truncate(usize::try_from(from.0).unwrap_or(usize::MAX));
+        log.lives += 1;
     }
 
     /// Appends an event and says where.
@@ -48,9 +91,9 @@ impl MemoryLog {
     /// When the session was not started.
     pub fn push(&self, session: &SessionKey, beat: Beat) -> Seq {
         let mut logs = self.logs();
-        let beats = &mut logs.get_mut(session).expect("a session that was started").beats;
-        beats.push(beat);
-        Seq(beats.len() as u64 - 1)
+        let log = logs.get_mut(session).expect("a session that was started");
+        log.events.push((beat, log.lives));
+        Seq(log.events.len() as u64 - 1)
     }
 
     /// What the host does from now on.
@@ -65,7 +108,7 @@ impl MemoryLog {
 
     /// Length of a log, and what its model was told at the end.
     pub fn tail(&self, session: &SessionKey) -> Option<(usize, Option<String>)> {
-        self.logs().get(session).map(|log| (log.beats.len(), log.notice.clone()))
+        self.logs().get(session).map(|log| (log.events.len(), log.notice.clone()))
     }
 
     fn logs(&self) -> MutexGuard<'_, BTreeMap<SessionKey, Log>> {
@@ -84,12 +127,13 @@ impl MemoryLog {
         let key = Self::child_key(request);
         let source = self.get(&request.source)?;
         let take = request.boundary.map_or(0, |boundary| boundary.seq().0 + 1);
-        let seed: Vec<Beat> = source.beats.iter().take(usize::try_from(take).unwrap_or(usize::MAX)).copied().collect();
+        let seed = source.events.iter().take(usize::try_from(take).unwrap_or(usize::MAX)).copied().collect();
         let child = Log {
             parent: Some(request.source.clone()),
             seed_length: take,
-            beats: seed,
+            events: seed,
             notice: request.notice.clone(),
+            ..Log::default()
         };
         if self.logs().contains_key(&key) {
             return Err(SessionError::AlreadyExists(request.child.clone()));
@@ -111,22 +155,20 @@ impl SessionLog for MemoryLog {
             parent: log.parent,
             seed_length: log.seed_length,
             cwd: PathBuf::from("/"),
+            subagent: log.subagent,
         })
     }
 
     fn beats(&self, session: &SessionKey, from: Seq) -> Result<Vec<(Seq, Beat)>, SessionError> {
-        let beats = self.get(session)?.beats;
-        Ok(beats
-            .into_iter()
-            .enumerate()
-            .map(|(at, beat)| (Seq(at as u64), beat))
-            .filter(|(seq, _)| *seq >= from)
-            .collect())
+        let events = self.get(session)?.events.into_iter().enumerate();
+        Ok(events.map(|(at, (beat, _))| (Seq(at as u64), beat)).filter(|(seq, _)| *seq >= from).collect())
     }
 
     fn prefix_digest(&self, session: &SessionKey, seq: Seq) -> Result<String, SessionError> {
-        let beats = self.beats(session, Seq(0))?;
-        Ok(format!("{:?}", beats.into_iter().filter(|(at, _)| *at <= seq).collect::<Vec<_>>()))
+        let events = self.get(session)?.events;
+        let upto = usize::try_from(seq.0).ok().and_then(|last| events.get(..=last));
+        let upto = upto.ok_or_else(|| SessionError::InvalidBoundary { session: session.clone(), seq })?;
+        Ok(format!("{upto:?}"))
     }
 
     fn fork(&self, request: &ForkRequest) -> Result<SessionHeader, SessionError> {

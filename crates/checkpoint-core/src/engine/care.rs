@@ -23,16 +23,19 @@ pub enum DropWhich {
 }
 
 impl Engine {
-    /// Pins a point with a label, or moves the label there.
+    /// Pins a point with a label, or moves the label there. Where the point's session has a door, the name stores where
+    /// its conversation would be cut, and a digest of the log up to there.
     pub fn name(&self, point: &Point, label: &str, note: Option<String>) -> Result<Name, EngineError> {
         check_name(label).map_err(|why| EngineError::BadName { label: label.to_owned(), why })?;
+        let cut = self.name_cut(point);
         let name = Name {
             label: label.to_owned(),
             point: point.id,
             session: point.session.clone(),
-            boundary: None,
+            boundary: cut.as_ref().and_then(|cut| cut.boundary),
             note,
             at: self.parts.clock.now(),
+            prefix: cut.and_then(|cut| cut.prefix),
         };
         self.parts.index.apply(&Batch { follows: None, ops: vec![IndexOp::PutName { name: name.clone() }] })?;
         Ok(name)
@@ -70,6 +73,8 @@ impl Engine {
             boundary: Some(boundary),
             note,
             at: self.parts.clock.now(),
+            // Without it the name is used all the same, only less is checked then.
+            prefix: self.parts.sessions.prefix_digest(session, boundary.seq()).ok(),
         };
         self.parts.index.apply(&Batch { follows: None, ops: vec![IndexOp::PutName { name: name.clone() }] })?;
         Ok(Some(name))
@@ -170,6 +175,7 @@ impl Engine {
         let mut live = LiveObjects::default();
         for point in self.parts.index.points(&PointQuery { restorable: true, ..PointQuery::default() })? {
             live.snapshots.extend(point.snapshot);
+            live.blobs.extend(point.host_state);
         }
         live.blobs.extend(
             self.parts.index.operations(&[], None)?.into_iter().filter(|op| !op.expired).filter_map(|op| op.plan),

@@ -156,7 +156,7 @@ impl Engine {
         }
         let unique = self.parts.ids.next();
         let replacement = Replacement::new(&mark.session, mark.id, region, report, unique, self.parts.clock.now());
-        let at = host.put_report(&replacement)?;
+        let at = host.put_report(mark, &replacement)?;
         let outcome = self.settle(mark, region, &replacement.report, &events, at)?;
         Ok(FoldOutcome { recovered: false, ..outcome })
     }

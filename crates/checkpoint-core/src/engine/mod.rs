@@ -3,7 +3,11 @@
 
 mod attribution;
 mod care;
+mod cut;
+mod host;
+mod lineage;
 mod marks;
+mod notice;
 mod recover;
 mod resolve;
 mod restore;
@@ -18,9 +22,9 @@ use std::time::Duration;
 
 use crate::fold::{FoldLocks, LocalFolds};
 use crate::{
-    Approver, CapturePolicy, Clock, Decision, EngineError, EngineEvent, Held, IdSource, IndexStore, LockMode,
-    NoProgress, NoSessions, Observer, OpId, PointId, Preview, ProcessId, Progress, Quota, SessionLog, SnapshotBackend,
-    StoreLock, WorkspaceFs, WorkspaceId,
+    Approver, CapturePolicy, Clock, Decision, EngineError, EngineEvent, Held, HostState, IdSource, IndexStore,
+    LockMode, NoProgress, NoSessions, Observer, OpId, PointId, Preview, ProcessId, Progress, Quota, SessionLog,
+    SnapshotBackend, StoreLock, WorkspaceFs, WorkspaceId,
 };
 
 /// Tells whether a harness process is still there (design § 2, "interrupted turn").
@@ -63,6 +67,7 @@ struct Parts {
     lock: Arc<dyn StoreLock>,
     overlaps: Vec<Overlap>,
     sessions: Arc<dyn SessionLog>,
+    host: Option<Arc<dyn HostState>>,
     approver: Arc<dyn Approver>,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdSource>,
@@ -135,6 +140,11 @@ impl EngineBuilder {
         self.parts.sessions = sessions;
         self
     }
+    /// Whose configuration is kept with each point; without one none is.
+    pub fn host_state(mut self, host: Arc<dyn HostState>) -> Self {
+        self.parts.host = Some(host);
+        self
+    }
     /// Who approves restores; without one nothing is ever approved.
     pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
         self.parts.approver = approver;
@@ -202,6 +212,7 @@ impl Engine {
                 lock: required.lock,
                 overlaps: Vec::new(),
                 sessions: Arc::new(NoSessions),
+                host: None,
                 approver: Arc::new(NobodyToAsk),
                 clock: required.clock,
                 ids: required.ids,

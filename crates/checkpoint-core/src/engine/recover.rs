@@ -5,7 +5,7 @@ use crate::{
     RelPath, Status, Temporaries,
 };
 
-use super::transaction::{Rest, end_of_files};
+use super::transaction::{Rest, end_of_files, settled};
 use super::{Engine, Locked};
 
 impl Engine {
@@ -49,25 +49,35 @@ impl Engine {
         let gone = self.settle_and_run(&operation, changes, &steps)?;
         let mut overtaken = self.overtaken(changes)?;
         overtaken.extend(gone.left.iter().cloned());
-        operation.state =
-            if overtaken.is_empty() && operation.state != OpState::Partial { OpState::Done } else { OpState::Partial };
+        let configured = self.configure(intent.host_state);
+        let whole = overtaken.is_empty() && configured.failed.is_none() && operation.state != OpState::Partial;
+        operation.state = if whole { OpState::Done } else { OpState::Partial };
         operation.stored.extend(gone.stored.iter().cloned());
         let mut ops = self.closing_ops(&operation, &overtaken)?;
         ops.push(end_of_files(intent));
         self.parts.index.apply(&Batch { follows: None, ops })?;
         drop(locked);
-        let outcome = outcome(&operation, intent, changes, &overtaken, gone);
-        if intent.fork.is_some() { self.fork_and_close(intent, outcome) } else { Ok(outcome) }
+        let mut outcome = outcome(&operation, intent, changes, &overtaken, gone);
+        outcome.notes.extend(configured.notes);
+        if configured.failed.is_some() {
+            outcome.status = Status::Partial;
+        }
+        if intent.fork.is_some() {
+            outcome = self.fork_and_close(intent, outcome)?;
+        }
+        settled(outcome, configured.failed)
     }
 
     fn go_back(&self, intent: &Intent, operation: &Operation, changes: &[Change]) -> Result<Outcome, EngineError> {
         let steps: Vec<(usize, Change)> =
             changes.iter().map(Change::inverse).enumerate().collect::<Vec<_>>().into_iter().rev().collect();
         let gone = self.settle_and_run(operation, changes, &steps)?;
+        let configured = self.unconfigure(intent.host_state, &intent.guard)?;
         self.close_rolled_back(operation, &gone.stored)?;
         let mut result = outcome(operation, intent, changes, &gone.left.clone(), gone);
         let rest = if result.notes.is_empty() { "everything" } else { "everything else" };
         result.notes.push(format!("{rest} is as it was before the operation"));
+        result.notes.extend(configured);
         result.removed.clear();
         Ok(result)
     }
@@ -131,8 +141,9 @@ fn outcome(operation: &Operation, intent: &Intent, changes: &[Change], left: &[R
         removed: list(true),
         guard: Some(intent.guard),
         target: None,
+        cut: None,
         child: None,
-        context_only: false,
+        context_only: changes.is_empty() && intent.fork.is_some(),
         notes: left.iter().map(|path| format!("{path} was changed by somebody else and left alone")).collect(),
         stored: gone.stored,
     }

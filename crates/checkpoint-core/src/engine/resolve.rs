@@ -1,11 +1,12 @@
 //! Looking addresses up (design § 6).
 
 use crate::{
-    Address, Beat, BoundaryRule, BoundarySeq, Cut, EngineError, Form, Name, Ord, Point, PointKind, PointQuery,
-    Resolved, Seq, Session, SessionError, SessionKey, Step, Timestamp, Turn, boundary_before, boundary_of_turn,
+    Address, BoundaryRule, BoundarySeq, EngineError, Form, Name, Ord, Point, PointKind, PointQuery, Resolved, Seq,
+    Session, SessionError, SessionKey, Step, Timestamp, Turn,
 };
 
 use super::Engine;
+use super::lineage::{LazyLog, Sight};
 
 /// Two sessions that were both at work within so many milliseconds: an unqualified address does not say whose it is.
 const TOGETHER_MS: i64 = 10 * 60 * 1000;
@@ -23,71 +24,98 @@ const NOT_GUARDS: [PointKind; 7] = [
 const CHOICES: usize = 10;
 
 /// What the conversation is cut by.
-enum CutAt {
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum CutAt {
     EndOf(Turn),
     Before(Turn),
     AtOrBefore(Seq),
     Point,
-    Stored(Option<BoundarySeq>),
+    /// A cut that a name stores, with the digest of the log up to it.
+    Stored(BoundarySeq, Option<String>),
 }
 
 /// What an address leads to.
-struct Found {
-    point: Option<Point>,
-    session: SessionKey,
-    cut: CutAt,
-    notes: Vec<String>,
+#[derive(Debug)]
+pub(super) struct Found<'a> {
+    pub(super) point: Option<Point>,
+    pub(super) log: LazyLog<'a>,
+    pub(super) cut: CutAt,
+    pub(super) notes: Vec<String>,
 }
 
 impl Engine {
-    /// Looks an address up.
+    /// Looks an address up, with the cut that the conversation would get.
     ///
     /// `session`: whose points unqualified addresses mean. A point need not exist where the session's log alone says
     /// where to cut (`point` is `None` then); whoever needs files refuses.
+    ///
+    /// # Errors
+    /// What [`Engine::find`] says; where the session has a door also that the log refuses the cut (`OPEN_TURN`,
+    /// `INVALID_BOUNDARY`) or was rewritten since (`PREFIX_CHANGED`).
     pub fn resolve(
         &self,
         session: Option<&SessionKey>,
         target: &str,
         boundary: Option<BoundaryRule>,
     ) -> Result<Resolved, EngineError> {
-        let address = Address::parse(target)?;
         let known = self.parts.index.sessions()?;
+        let found = self.look_up(session, target, &known)?;
+        let cut = match self.cut(&found, &known, boundary) {
+            Err(EngineError::Session(SessionError::Unplaced { .. })) => None,
+            cut => cut?,
+        };
+        Ok(Resolved { session: found.log.session().clone(), point: found.point, cut, notes: found.notes })
+    }
+
+    /// Looks an address up for its point alone: `cut` is `None`. The session's log is read only where the address is one
+    /// of its positions, and may be damaged otherwise.
+    pub fn find(&self, session: Option<&SessionKey>, target: &str) -> Result<Resolved, EngineError> {
+        let found = self.look_up(session, target, &self.parts.index.sessions()?)?;
+        Ok(Resolved { session: found.log.session().clone(), point: found.point, cut: None, notes: found.notes })
+    }
+
+    pub(super) fn look_up(
+        &self,
+        session: Option<&SessionKey>,
+        target: &str,
+        known: &[Session],
+    ) -> Result<Found<'_>, EngineError> {
+        let address = Address::parse(target)?;
         let qualified = match &address.session {
-            Some(text) => Some(qualified(text, &known)?),
+            Some(text) => Some(self.qualified(text, known)?),
             None => session.cloned(),
         };
         let mut found = match &address.form {
-            Form::Id(prefix) => self.by_id(prefix, target)?,
+            Form::Id(prefix) => self.by_id(prefix, qualified, known, target)?,
             Form::Name(label) => self.by_name(label, target)?,
-            Form::Now => Found {
-                point: None,
-                session: qualified.unwrap_or_else(SessionKey::local),
-                cut: CutAt::Point,
-                notes: Vec::new(),
-            },
+            Form::Now => self.found(None, qualified.unwrap_or_else(SessionKey::local), CutAt::Point),
             Form::Ago(millis) => {
-                self.by_time(Timestamp(self.parts.clock.now().0.saturating_sub(*millis)), qualified, target)?
+                let at = Timestamp(self.parts.clock.now().0.saturating_sub(*millis));
+                self.by_time(at, qualified, known, target)?
             }
             Form::Time(text) => {
                 let at = self.parts.clock.read_local(text);
-                self.by_time(at.ok_or_else(|| bad_time(target))?, qualified, target)?
+                self.by_time(at.ok_or_else(|| bad_time(target))?, qualified, known, target)?
             }
             form => {
                 let mut notes = Vec::new();
                 let session = match qualified {
                     Some(session) => session,
-                    None => self.default_session(&known, target, &mut notes)?,
+                    None => self.default_session(known, target, &mut notes)?,
                 };
-                let mut found = self.in_session(form, &session, &known, target)?;
+                let mut found = self.in_session(form, session, known, target)?;
                 found.notes.splice(0..0, notes);
                 found
             }
         };
-        let cut = self.cut(&found, boundary)?;
         if let Some(point) = &found.point {
             found.notes.extend(head_note(point));
         }
-        Ok(Resolved { point: found.point, session: found.session, cut, notes: found.notes })
+        Ok(found)
+    }
+
+    fn found(&self, point: Option<Point>, session: SessionKey, cut: CutAt) -> Found<'_> {
+        Found { point, log: LazyLog::new(self, session), cut, notes: Vec::new() }
     }
 
     /// The session that unqualified addresses mean: that of the newest harness record.
@@ -97,21 +125,38 @@ impl Engine {
         target: &str,
         notes: &mut Vec<String>,
     ) -> Result<SessionKey, EngineError> {
-        let mut harness: Vec<&Session> =
-            known.iter().filter(|s| !s.key.is_local() && s.subagent_of.is_none()).collect();
+        let mut harness: Vec<&Session> = known.iter().filter(|s| !s.key.is_local()).collect();
         harness.sort_by_key(|s| std::cmp::Reverse(s.seen));
         let now = self.parts.clock.now().0;
-        let active: Vec<&&Session> = harness.iter().filter(|s| now - s.seen.0 < TOGETHER_MS).collect();
+        let at_work = harness.iter().filter(|s| now - s.seen.0 < TOGETHER_MS);
+        // A subagent's work is its parent's.
+        let mut active: Vec<SessionKey> = Vec::new();
+        for session in at_work {
+            let principal = self.principal(&session.key, known);
+            if !active.contains(&principal) {
+                active.push(principal);
+            }
+        }
         if active.len() > 1 {
-            let choices = active.iter().take(CHOICES).map(|s| format!("{}/{target}", s.key)).collect();
+            let choices = active.iter().take(CHOICES).map(|key| format!("{key}/{target}")).collect();
             return Err(EngineError::Ambiguous { given: target.to_owned(), choices });
         }
-        let Some(newest) = harness.first() else { return Ok(SessionKey::local()) };
-        notes.push(format!("session {}", newest.key));
-        Ok(newest.key.clone())
+        let newest = match (active.pop(), harness.first()) {
+            (Some(key), _) => key,
+            (None, Some(session)) => self.principal(&session.key, known),
+            (None, None) => return Ok(SessionKey::local()),
+        };
+        notes.push(format!("session {newest}"));
+        Ok(newest)
     }
 
-    fn by_id(&self, prefix: &str, target: &str) -> Result<Found, EngineError> {
+    fn by_id(
+        &self,
+        prefix: &str,
+        session: Option<SessionKey>,
+        known: &[Session],
+        target: &str,
+    ) -> Result<Found<'_>, EngineError> {
         let query = PointQuery { id_prefix: Some(prefix.to_owned()), ..PointQuery::default() };
         let mut points = self.parts.index.points(&query)?;
         if points.len() > 1 {
@@ -120,24 +165,44 @@ impl Engine {
             return Err(EngineError::Ambiguous { given: target.to_owned(), choices });
         }
         let point = points.pop().ok_or_else(|| self.not_found(target, None))?;
-        Ok(Found { session: point.session.clone(), point: Some(point), cut: CutAt::Point, notes: Vec::new() })
+        let session = self.whose(&point, session, known)?;
+        Ok(self.found(Some(point), session, CutAt::Point))
     }
 
-    fn by_name(&self, label: &str, target: &str) -> Result<Found, EngineError> {
+    /// The session whose conversation a point belongs to: the one that was named, if it sees the point, else the point's
+    /// own, for a subagent its parent.
+    fn whose(&self, point: &Point, named: Option<SessionKey>, known: &[Session]) -> Result<SessionKey, EngineError> {
+        if let Some(named) = named.filter(|named| *named != point.session) {
+            let log = LazyLog::new(self, named);
+            if self.sight(&log, known, false)?.own.iter().any(|p| p.id == point.id) {
+                return Ok(log.session().clone());
+            }
+        }
+        Ok(self.principal(&point.session, known))
+    }
+
+    fn by_name(&self, label: &str, target: &str) -> Result<Found<'_>, EngineError> {
         let names = self.parts.index.names()?;
         let name = names
             .iter()
             .find(|n| n.label == *label)
             .or_else(|| names.iter().find(|n| n.label.eq_ignore_ascii_case(label)));
-        let Some(Name { point, session, boundary, .. }) = name else {
+        let Some(Name { point, session, boundary, prefix, .. }) = name else {
             let choices = names.into_iter().take(CHOICES).map(|n| n.label).collect();
             return Err(EngineError::NotFound { given: target.to_owned(), choices });
         };
         let stored = self.parts.index.point(point)?.ok_or_else(|| self.not_found(target, None))?;
-        Ok(Found { point: Some(stored), session: session.clone(), cut: CutAt::Stored(*boundary), notes: Vec::new() })
+        let cut = boundary.map_or(CutAt::Point, |boundary| CutAt::Stored(boundary, prefix.clone()));
+        Ok(self.found(Some(stored), session.clone(), cut))
     }
 
-    fn by_time(&self, at: Timestamp, session: Option<SessionKey>, target: &str) -> Result<Found, EngineError> {
+    fn by_time(
+        &self,
+        at: Timestamp,
+        session: Option<SessionKey>,
+        known: &[Session],
+        target: &str,
+    ) -> Result<Found<'_>, EngineError> {
         let query = PointQuery {
             sessions: session.into_iter().collect(),
             recorded_by: Some(at),
@@ -149,17 +214,22 @@ impl Engine {
             ..PointQuery::default()
         };
         let point = self.parts.index.points(&query)?.pop().ok_or_else(|| self.not_found(target, None))?;
-        Ok(Found { session: point.session.clone(), point: Some(point), cut: CutAt::Point, notes: Vec::new() })
+        let session = self.principal(&point.session, known);
+        Ok(self.found(Some(point), session, CutAt::Point))
     }
 
     fn in_session(
         &self,
         form: &Form,
-        session: &SessionKey,
+        session: SessionKey,
         known: &[Session],
         target: &str,
-    ) -> Result<Found, EngineError> {
-        let points = self.points_of(session, known, matches!(form, Form::Latest(_)))?;
+    ) -> Result<Found<'_>, EngineError> {
+        let log = LazyLog::new(self, session);
+        if let Form::Latest(back) = form {
+            return self.latest_of(*back, log, known, target);
+        }
+        let points = self.sight(&log, known, false)?.own;
         let newest =
             |wanted: &dyn Fn(&Point) -> bool| points.iter().rev().find(|p| p.snapshot.is_some() && wanted(p)).cloned();
         let mut notes = Vec::new();
@@ -172,58 +242,41 @@ impl Engine {
                 };
                 (newest(&within), CutAt::Before(*turn))
             }
-            Form::Step(step) => self.by_step(session, *step, &points)?,
+            Form::Step(step) => by_step(&log, *step, &points)?,
             Form::Seq(seq) => {
                 let before = |p: &Point| p.position.as_ref().is_some_and(|position| position.seq <= *seq);
-                (newest(&before), CutAt::AtOrBefore(*seq))
-            }
-            Form::Latest(back) => {
-                let wanted = [PointKind::TurnStart, PointKind::Mutation, PointKind::Auto, PointKind::Manual];
-                let mut all = points.iter().rev().filter(|p| p.snapshot.is_some() && wanted.contains(&p.kind));
-                (all.nth(*back as usize).cloned(), CutAt::Point)
+                let by_log = log.if_readable().and_then(|map| map.nearest(&points, *seq)).cloned();
+                (by_log.or_else(|| newest(&before)), CutAt::AtOrBefore(*seq))
             }
             _ => (None, CutAt::Point),
         };
-        let by_log_alone = point.is_none() && self.log_knows(session, &cut);
-        if point.is_none() && !by_log_alone {
+        if point.is_none() && !log_knows(&log, &cut)? {
             return Err(self.not_found(target, Some(&points)));
         }
-        let session = point.as_ref().map_or_else(
-            || session.clone(),
-            |p| if matches!(form, Form::Latest(_)) { p.session.clone() } else { session.clone() },
-        );
-        Ok(Found { point, session, cut, notes })
+        Ok(Found { point, log, cut, notes })
     }
 
-    /// The points that a session sees, oldest first: its own, its subagents', and its ancestors' below each seed length.
-    fn points_of(&self, session: &SessionKey, known: &[Session], with_local: bool) -> Result<Vec<Point>, EngineError> {
-        let mut sessions = vec![(session.clone(), None::<u64>)];
-        let mut at = 0;
-        while let Some((key, limit)) = sessions.get(at).cloned() {
-            at += 1;
-            if let Some(Session { parent: Some(parent), seed_length, .. }) = known.iter().find(|s| s.key == key) {
-                let below = [limit, *seed_length].into_iter().flatten().min();
-                if !sessions.iter().any(|(k, _)| k == parent) {
-                    sessions.push((parent.clone(), Some(below.unwrap_or(0))));
-                }
-            }
-            for sub in known.iter().filter(|s| s.subagent_of.as_ref() == Some(&key)) {
-                if !sessions.iter().any(|(k, _)| *k == sub.key) {
-                    sessions.push((sub.key.clone(), limit));
-                }
-            }
+    /// The newest points of a session, its subagents' and those saved outside any harness among them.
+    fn latest_of<'a>(
+        &'a self,
+        back: u32,
+        log: LazyLog<'a>,
+        known: &[Session],
+        target: &str,
+    ) -> Result<Found<'a>, EngineError> {
+        let Sight { own, subagents } = self.sight(&log, known, true)?;
+        let mut points = [own, subagents].concat();
+        if !log.session().is_local() {
+            let local = PointQuery { sessions: vec![SessionKey::local()], ..PointQuery::default() };
+            points.extend(self.parts.index.points(&local)?);
         }
-        if with_local && !sessions.iter().any(|(key, _)| key.is_local()) {
-            sessions.push((SessionKey::local(), None));
-        }
-        let query =
-            PointQuery { sessions: sessions.iter().map(|(key, _)| key.clone()).collect(), ..PointQuery::default() };
-        let limit_of = |key: &SessionKey| sessions.iter().find(|(k, _)| k == key).and_then(|(_, limit)| *limit);
-        let mut points = self.parts.index.points(&query)?;
-        points.retain(|p| {
-            limit_of(&p.session).is_none_or(|limit| p.position.as_ref().is_some_and(|position| position.seq.0 < limit))
-        });
-        Ok(points)
+        points.sort_by_key(|point| point.ord);
+        let wanted = [PointKind::TurnStart, PointKind::Mutation, PointKind::Auto, PointKind::Manual];
+        let mut all = points.iter().rev().filter(|p| p.snapshot.is_some() && wanted.contains(&p.kind));
+        let point = all.nth(back as usize).cloned().ok_or_else(|| self.not_found(target, Some(&points)))?;
+        // A person's own save belongs to no conversation.
+        let log = if point.session.is_local() { LazyLog::new(self, SessionKey::local()) } else { log };
+        Ok(Found { point: Some(point), log, cut: CutAt::Point, notes: Vec::new() })
     }
 
     fn end_of_turn(&self, turn: Turn, points: &[Point], notes: &mut Vec<String>) -> Result<Option<Point>, EngineError> {
@@ -286,100 +339,6 @@ impl Engine {
         Ok(point)
     }
 
-    /// 002-05: the latest end of a step of that number in the whole log, then the newest point at or before it.
-    fn by_step(
-        &self,
-        session: &SessionKey,
-        step: Step,
-        points: &[Point],
-    ) -> Result<(Option<Point>, CutAt), EngineError> {
-        if !self.parts.sessions.can_fork(session) {
-            let point = points.iter().rev().find(|p| p.snapshot.is_some() && p.step == Some(step)).cloned();
-            return Ok((point, CutAt::Point));
-        }
-        let beats = self.parts.sessions.beats(session, Seq(0))?;
-        let end = beats
-            .iter()
-            .rev()
-            .find_map(|(seq, beat)| matches!(beat, Beat::StepEnd(_, s) if *s == step).then_some(*seq));
-        let Some(end) = end else {
-            return Err(EngineError::NotFound {
-                given: format!("step:{step}"),
-                choices: vec![format!("step {step} has not ended or does not exist")],
-            });
-        };
-        let before =
-            |p: &&Point| p.snapshot.is_some() && p.position.as_ref().is_some_and(|position| position.seq <= end);
-        Ok((points.iter().rev().find(before).cloned(), CutAt::AtOrBefore(end)))
-    }
-
-    fn log_knows(&self, session: &SessionKey, cut: &CutAt) -> bool {
-        let turn = match cut {
-            CutAt::EndOf(turn) | CutAt::Before(turn) => *turn,
-            _ => return false,
-        };
-        let Ok(beats) = self.parts.sessions.beats(session, Seq(0)) else { return false };
-        beats.iter().any(|(_, beat)| match cut {
-            CutAt::EndOf(_) => *beat == Beat::TurnEnd(turn),
-            _ => *beat == Beat::TurnStart(turn),
-        })
-    }
-
-    /// Where the conversation is cut; `None` where the session has no door.
-    fn cut(&self, found: &Found, boundary: Option<BoundaryRule>) -> Result<Option<Cut>, EngineError> {
-        let session = &found.session;
-        if !self.parts.sessions.can_fork(session) {
-            return Ok(None);
-        }
-        let beats = self.parts.sessions.beats(session, Seq(0))?;
-        let before = |turn: Turn| {
-            let start = beats.iter().find_map(|(seq, beat)| (*beat == Beat::TurnStart(turn)).then_some(*seq));
-            start.and_then(|seq| boundary_before(&beats, seq))
-        };
-        let end = |turn: Turn| boundary_of_turn(&beats, turn);
-        let point = found.point.as_ref();
-        let turn = match found.cut {
-            CutAt::EndOf(turn) | CutAt::Before(turn) => Some(turn),
-            _ => point.and_then(|p| p.turn),
-        };
-        let at = match (boundary, turn) {
-            (Some(BoundaryRule::Before), Some(turn)) => before(turn),
-            (Some(BoundaryRule::After), Some(turn)) => {
-                let pending = || SessionError::OpenTurn { session: session.clone(), seq: Seq(0), turn };
-                Some(end(turn).ok_or_else(pending)?)
-            }
-            _ => match &found.cut {
-                CutAt::EndOf(turn) => {
-                    let pending = || SessionError::OpenTurn { session: session.clone(), seq: Seq(0), turn: *turn };
-                    Some(end(*turn).ok_or_else(pending)?)
-                }
-                CutAt::Before(turn) => before(*turn),
-                CutAt::AtOrBefore(seq) => boundary_before(&beats, *seq),
-                CutAt::Stored(Some(boundary)) => Some(*boundary),
-                CutAt::Point | CutAt::Stored(None) => match point {
-                    Some(p) if p.kind == PointKind::TurnEnd => p.turn.and_then(end),
-                    Some(p) => match (&p.position, p.turn) {
-                        (Some(position), _) => boundary_before(&beats, position.seq),
-                        (None, Some(turn)) => before(turn),
-                        (None, None) => None,
-                    },
-                    None => None,
-                },
-            },
-        };
-        let rule = match at {
-            None => "empty".to_owned(),
-            Some(at) => {
-                let ended = beats.iter().find_map(|(seq, beat)| match beat {
-                    Beat::TurnEnd(turn) if *seq == at.seq() => Some(*turn),
-                    _ => None,
-                });
-                ended.map_or_else(|| format!("event {}", at.seq()), |turn| format!("end of turn {turn}"))
-            }
-        };
-        Ok(Some(Cut { session: session.clone(), boundary: at, rule }))
-    }
-
     fn not_found(&self, target: &str, points: Option<&[Point]>) -> EngineError {
         let turns = points.into_iter().flatten().filter_map(|p| p.turn);
         let mut choices: Vec<String> = Vec::new();
@@ -420,7 +379,11 @@ impl Engine {
                 error => error,
             })?,
         };
-        let mut turns: Vec<Turn> = self.points_of(&session, &known, false)?.iter().filter_map(|p| p.turn).collect();
+        let log = LazyLog::new(self, session.clone());
+        let mut turns: Vec<Turn> = self.sight(&log, &known, false)?.own.iter().filter_map(|p| p.turn).collect();
+        if turns.is_empty() {
+            turns = log.if_readable().map(crate::LogMap::turns).unwrap_or_default();
+        }
         turns.sort();
         turns.dedup();
         let wanted = turns.len().checked_sub(n.max(1) as usize).and_then(|at| turns.get(at));
@@ -437,33 +400,68 @@ impl Engine {
         }
     }
 
+    /// The session that `SESSION/` in front of an address means: a known one, by a unique beginning of its id, or one
+    /// that only its harness knows, in full.
+    fn qualified(&self, text: &str, known: &[Session]) -> Result<SessionKey, EngineError> {
+        let full = SessionKey::parse(text).ok();
+        if let Some(session) = known.iter().find(|s| Some(&s.key) == full.as_ref()) {
+            return Ok(session.key.clone());
+        }
+        let (harness, id) = match text.split_once(':') {
+            Some((harness, id)) => (Some(harness), id),
+            None => (None, text),
+        };
+        let fits = |s: &&Session| s.key.id().starts_with(id) && harness.is_none_or(|h| s.key.harness() == h);
+        let found: Vec<&Session> = known.iter().filter(fits).collect();
+        match found.as_slice() {
+            [one] => Ok(one.key.clone()),
+            [] => match full.filter(|key| self.parts.sessions.can_fork(key)) {
+                Some(key) => Ok(key),
+                None => Err(EngineError::NotFound {
+                    given: format!("session {text}"),
+                    choices: known.iter().take(CHOICES).map(|s| s.key.to_string()).collect(),
+                }),
+            },
+            many => Err(EngineError::Ambiguous {
+                given: format!("session {text}"),
+                choices: many.iter().map(|s| s.key.to_string()).collect(),
+            }),
+        }
+    }
+
     /// The newest place in the sequence, for callers that list.
     pub fn newest(&self) -> Result<Ord, EngineError> {
         Ok(self.parts.index.newest()?)
     }
 }
 
-fn qualified(text: &str, known: &[Session]) -> Result<SessionKey, EngineError> {
-    let full = SessionKey::parse(text).ok();
-    if let Some(session) = known.iter().find(|s| Some(&s.key) == full.as_ref()) {
-        return Ok(session.key.clone());
-    }
-    let (harness, id) = match text.split_once(':') {
-        Some((harness, id)) => (Some(harness), id),
-        None => (None, text),
+/// 002-05: the latest end of a step of that number in the whole log, then the newest point at or before it.
+fn by_step(log: &LazyLog<'_>, step: Step, points: &[Point]) -> Result<(Option<Point>, CutAt), EngineError> {
+    let Some(map) = log.get()? else {
+        let point = points.iter().rev().find(|p| p.snapshot.is_some() && p.step == Some(step)).cloned();
+        return Ok((point, CutAt::Point));
     };
-    let fits = |s: &&Session| s.key.id().starts_with(id) && harness.is_none_or(|h| s.key.harness() == h);
-    let found: Vec<&Session> = known.iter().filter(fits).collect();
-    match found.as_slice() {
-        [one] => Ok(one.key.clone()),
-        [] => Err(EngineError::NotFound {
-            given: format!("session {text}"),
-            choices: known.iter().take(CHOICES).map(|s| s.key.to_string()).collect(),
-        }),
-        many => Err(EngineError::Ambiguous {
-            given: format!("session {text}"),
-            choices: many.iter().map(|s| s.key.to_string()).collect(),
-        }),
+    let Some(end) = map.step_end(step) else {
+        return Err(EngineError::NotFound {
+            given: format!("step:{step}"),
+            choices: vec![format!("step {step} has not ended or does not exist")],
+        });
+    };
+    Ok((map.nearest(points, end).cloned(), CutAt::AtOrBefore(end)))
+}
+
+/// Does the session's log alone say where to cut? The end of a turn that is open is refused by name.
+fn log_knows(log: &LazyLog<'_>, cut: &CutAt) -> Result<bool, EngineError> {
+    let Some(map) = log.get()? else { return Ok(false) };
+    match cut {
+        CutAt::EndOf(turn) => match map.after_turn(log.session(), *turn) {
+            Ok(_) => Ok(true),
+            Err(SessionError::NoTurn { .. }) => Ok(false),
+            Err(open) => Err(open.into()),
+        },
+        CutAt::Before(turn) => Ok(map.turn_start(*turn).is_some()),
+        CutAt::AtOrBefore(seq) => Ok(map.has(*seq)),
+        CutAt::Point | CutAt::Stored(..) => Ok(false),
     }
 }
 

@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 use crate::history::{Family, Interval, histories};
 use crate::plan::{Coverage, Evidence, PlanInput, new_directories, plan, select};
 use crate::{
-    Attribution, Captured, Change, Cut, EngineError, FsError, History, IndexError, Member, OpKind, Operation, Ord,
-    Outcome, PathState, Plan, Point, PointKind, Preview, RelPath, Resolved, RestorePolicy, RestoreRequest,
-    ReverseRequest, Scope, SessionError, SessionKey, SkipReason, Snapshot, SnapshotError,
+    Attribution, Captured, Change, Cut, EngineError, FilesWhere, FsError, History, IndexError, Member, ObjectId,
+    OpKind, Operation, Ord, Outcome, PathState, Plan, Point, PointKind, Preview, RelPath, RestorePolicy,
+    RestoreRequest, ReverseRequest, Scope, SessionError, SessionKey, SkipReason, Snapshot, SnapshotError,
 };
 
 use super::Engine;
@@ -45,6 +45,12 @@ pub(super) struct Order {
     pub(super) force: bool,
     /// True when `--chat` asks for the fork even if files are left out.
     pub(super) fork_anyway: bool,
+    /// Where files are restored at all.
+    pub(super) files: FilesWhere,
+    /// The address, where only the session's log knows it: there are no files to restore.
+    pub(super) by_log_alone: Option<String>,
+    /// The host's configuration to restore, as a blob.
+    pub(super) host_state: Option<ObjectId>,
 }
 
 /// A plan together with what it was made from.
@@ -84,15 +90,30 @@ impl Engine {
     }
 
     fn order(&self, request: &RestoreRequest) -> Result<Order, EngineError> {
-        let resolved = self.resolve(request.session.as_ref(), &request.target, request.boundary)?;
-        let Resolved { point, session, cut, mut notes } = resolved;
+        let known = self.parts.index.sessions()?;
+        let found = self.look_up(request.session.as_ref(), &request.target, &known)?;
+        let mut notes = found.notes.clone();
+        // A log that is damaged or was rewritten does not keep files from going back alone.
+        let cut = match request.scope {
+            Scope::Files => None,
+            wanted => match self.cut(&found, &known, request.boundary) {
+                Err(EngineError::Session(why @ SessionError::Unplaced { .. })) if wanted == Scope::Default => {
+                    notes.push(format!("files only: {why}"));
+                    None
+                }
+                cut => cut?,
+            },
+        };
+        let (point, session) = (found.point, found.log.session().clone());
         let (cut, files) = scope(request.scope, cut, &session, &mut notes)?;
+        let mut by_log_alone = None;
         let goal = match (point, files) {
             (_, false) => Goal::Chat,
-            (None, true) => {
-                let choices = vec!["only the conversation can go there: --chat".to_owned()];
-                return Err(EngineError::NotFound { given: request.target.clone(), choices });
+            (None, true) if request.files == FilesWhere::GitOnly && cut.is_some() => {
+                by_log_alone = Some(request.target.clone());
+                Goal::Chat
             }
+            (None, true) => return Err(only_chat(&request.target)),
             (Some(point), true) => {
                 if let Some(operation) = self.guarded_operation(&point)? {
                     // Going to the state before an operation is taking it back, created files included.
@@ -102,6 +123,7 @@ impl Engine {
                         policy: request.policy.clone(),
                         plan: request.plan.clone(),
                         force: request.force,
+                        config: request.config,
                     };
                     return self.undo_order(&reverse);
                 }
@@ -109,6 +131,7 @@ impl Engine {
                 Goal::Point(Box::new(point))
             }
         };
+        let host_state = if request.config { Some(self.host_state_of(&goal)?) } else { None };
         Ok(Order {
             kind: OpKind::Restore,
             goal,
@@ -119,6 +142,9 @@ impl Engine {
             plan_id: request.plan.clone(),
             force: request.force,
             fork_anyway: matches!(request.scope, Scope::Chat | Scope::Both),
+            files: request.files,
+            by_log_alone,
+            host_state,
         })
     }
 
@@ -168,6 +194,16 @@ impl Engine {
             }
             walked => walked?,
         };
+        if let Some(target) = order.by_log_alone.as_ref().filter(|_| captured.in_git) {
+            return Err(only_chat(target));
+        }
+        // Outside git the degraded mode of 000 leaves files alone (000-16).
+        let degraded = order.files == FilesWhere::GitOnly && !captured.in_git;
+        if degraded && order.cut.is_none() {
+            return Err(EngineError::Session(SessionError::Unsupported));
+        }
+        let wanted = if degraded { Order { goal: Goal::Chat, ..order.clone() } } else { order.clone() };
+        let order = &wanted;
         let mut in_use = Vec::new();
         let mut changes = self.changes(order, &captured.snapshot, &mut in_use)?;
         how.include = needs_including(&changes, &captured);
@@ -210,6 +246,7 @@ impl Engine {
         plan.kept_new.sort();
         plan.kept_new.dedup();
         let mut notes = order.notes.clone();
+        notes.extend(degraded.then(|| "outside git only the conversation goes back (files = git-only)".to_owned()));
         notes.extend(head_notes(target.as_ref(), &captured));
         let plan_id = self.plan_id(order, &plan)?;
         let reverses = match &order.goal {
@@ -224,6 +261,7 @@ impl Engine {
             plan,
             files: !matches!(order.goal, Goal::Chat),
             cut: order.cut.clone(),
+            config: order.host_state.is_some(),
             notes,
         };
         // What a listed point holds is covered ever after; what only a guard holds goes with the guard (design § 7).
@@ -288,7 +326,7 @@ impl Engine {
         let then = histories(index, Some(upto), paths)?;
         let recent: BTreeMap<&RelPath, &Vec<Member>> =
             since.touches.iter().map(|touch| (&touch.path, &touch.by)).collect();
-        let family = Family::of(&order.session, &latest.sessions);
+        let family = Family::of(&order.session, &self.with_origins(&order.session, &latest.sessions));
         let later = match &order.goal {
             Goal::Reverse(operation) => self.written_later(operation)?,
             _ => BTreeSet::new(),
@@ -333,7 +371,8 @@ impl Engine {
             Goal::Chat => "chat".to_owned(),
         };
         let left = (&plan.kept_new, &plan.hand_made, &plan.foreign, &plan.blocked);
-        let text = serde_json::to_vec(&(goal, &order.policy, &order.cut, &plan.changes, left)).map_err(|source| {
+        let order = (&order.policy, &order.cut, &order.host_state);
+        let text = serde_json::to_vec(&(goal, order, &plan.changes, left)).map_err(|source| {
             crate::SnapshotError::Other { what: "the plan cannot be written down", source: source.into() }
         })?;
         let id = self.parts.snapshots.hash_blob(text.len() as u64, &mut &*text)?;
@@ -353,6 +392,12 @@ fn needs_including(changes: &[Change], captured: &Captured) -> BTreeSet<RelPath>
         .collect()
 }
 
+/// A target that only the conversation can go to.
+fn only_chat(target: &str) -> EngineError {
+    let choices = vec!["only the conversation can go there: --chat".to_owned()];
+    EngineError::NotFound { given: target.to_owned(), choices }
+}
+
 /// Which halves go, and a line for a half that cannot.
 fn scope(
     wanted: Scope,
@@ -363,7 +408,7 @@ fn scope(
     match (wanted, cut) {
         (Scope::Files, _) => Ok((None, true)),
         (Scope::Default, None) => {
-            if !session.is_local() {
+            if !session.is_local() && notes.iter().all(|note| !note.starts_with("files only")) {
                 notes.push(format!("files only: the conversation of {session} cannot be forked from here"));
             }
             Ok((None, true))

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use crate::{
-    Change, EngineError, OpId, OpKind, OpState, Operation, Outcome, PathState, PointKind, PointQuery, RelPath,
-    ReverseRequest, SessionKey, Snapshot,
+    Change, EngineError, FilesWhere, OpId, OpKind, OpState, Operation, Outcome, PathState, PointKind, PointQuery,
+    RelPath, ReverseRequest, SessionKey, Snapshot,
 };
 
 use super::Engine;
@@ -38,7 +38,7 @@ impl Engine {
             });
         }
         let kind = if operation.kind == OpKind::Undo { OpKind::Redo } else { OpKind::Undo };
-        Self::reverse_order(kind, operation, request)
+        self.reverse_order(kind, operation, request)
     }
 
     fn redo_order(&self, request: &ReverseRequest) -> Result<Order, EngineError> {
@@ -50,10 +50,15 @@ impl Engine {
             .into_iter()
             .find(|op| op.kind == OpKind::Restore || (op.kind == OpKind::Undo && op.reversed_by.is_none()));
         let undo = newest.filter(|op| op.kind == OpKind::Undo).ok_or_else(nothing)?;
-        Self::reverse_order(OpKind::Redo, undo.clone(), request)
+        self.reverse_order(OpKind::Redo, undo.clone(), request)
     }
 
-    fn reverse_order(kind: OpKind, operation: Operation, request: &ReverseRequest) -> Result<Order, EngineError> {
+    fn reverse_order(
+        &self,
+        kind: OpKind,
+        operation: Operation,
+        request: &ReverseRequest,
+    ) -> Result<Order, EngineError> {
         match operation.state {
             OpState::Open => return Err(EngineError::Unfinished { operation: operation.id }),
             OpState::RolledBack => {
@@ -73,16 +78,22 @@ impl Engine {
             format!("the child session {child} stays; to go on where it was forked: session {}", operation.session)
         };
         let notes = operation.child.iter().map(stays).collect();
+        let session = request.session.clone().unwrap_or_else(|| operation.session.clone());
+        let goal = Goal::Reverse(Box::new(operation));
+        let host_state = if request.config { Some(self.host_state_of(&goal)?) } else { None };
         Ok(Order {
             kind,
-            session: request.session.clone().unwrap_or_else(|| operation.session.clone()),
-            goal: Goal::Reverse(Box::new(operation)),
+            session,
+            goal,
             policy,
             cut: None,
             notes,
             plan_id: request.plan.clone(),
             force: request.force,
             fork_anyway: false,
+            files: FilesWhere::Everywhere,
+            by_log_alone: None,
+            host_state,
         })
     }
 

@@ -61,7 +61,8 @@ impl Engine {
         }
         let started = self.parts.clock.now();
         let captured = self.walk(&latest, &Walk { write: true, deadline: request.deadline, ..Walk::default() })?;
-        if let Some(point) = self.duplicate(request, &latest, &captured)? {
+        let host_state = self.keep_host_state(latest.record.as_ref().and_then(|record| record.host_state))?;
+        if let Some(point) = self.duplicate(request, &latest, &captured)?.filter(|p| p.host_state == host_state) {
             let mut ops = Vec::new();
             let mut point = point;
             if let (None, Some(note)) = (&point.note, note_of(request)) {
@@ -86,6 +87,7 @@ impl Engine {
         let mut point = self.point(request, turn, follows.next(), started, &captured, &since);
         point.under_intent = latest.intent.is_some() || self.overlap_is_unfinished()?;
         point.operation = latest.intent.as_ref().map(|intent| intent.operation);
+        point.host_state = host_state;
         let mut ops = vec![IndexOp::PutPoint { point: Box::new(point.clone()), interval: since.touches.clone() }];
         ops.extend(self.record_ops(&sessions, &since, &latest, point.ord));
         ops.push(self.session_op(request, &sessions, turn, Some(point.ord)));
@@ -248,6 +250,7 @@ impl Engine {
             operation: None,
             sensitive: Vec::new(),
             damaged: None,
+            host_state: None,
         }
     }
 
@@ -329,6 +332,7 @@ impl Engine {
             boundary: None,
             note: request.note.clone(),
             at: self.parts.clock.now(),
+            prefix: None,
         };
         Some(IndexOp::PutName { name })
     }

@@ -6,12 +6,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::{
-    Batch, BoundarySeq, Change, Decision, EngineError, EngineEvent, ForkRequest, FsError, GuardMode, IndexError,
-    IndexOp, Intent, IntentState, LockMode, ObjectId, OpId, OpKind, OpState, Operation, Outcome, PathState, Plan,
-    Point, PointId, PointKind, Preview, RelPath, SaveRequest, Session, SnapshotError, Status, Temporaries, Written,
+    Batch, BoundarySeq, BoxError, Change, Cut, Decision, EngineError, EngineEvent, ForkRequest, FsError, GuardMode,
+    IndexError, IndexOp, Intent, IntentState, LockMode, ObjectId, OpId, OpKind, OpState, Operation, Outcome, PathState,
+    Plan, Point, PointId, PointKind, Preview, RelPath, SaveRequest, Session, SessionError, SessionKey, SnapshotError,
+    Status, Temporaries, Written,
 };
 
 use super::attribution::Walk;
+use super::notice::{Done, notice};
 use super::restore::{Draft, Goal, Order};
 use super::{Engine, Locked};
 
@@ -90,12 +92,16 @@ impl Engine {
         if let Some(approved) = &approved {
             refuse_wider(&approved.plan, &draft.preview.plan)?;
         }
-        if draft.preview.plan.is_empty() && order.cut.is_none() {
+        if draft.preview.plan.is_empty() && order.cut.is_none() && order.host_state.is_none() {
             return Ok(nothing(draft.preview));
         }
         self.refuse_unreadable(order, &draft.preview.plan)?;
+        if let Some(cut) = &order.cut {
+            // The host may have gone on since the plan was made.
+            self.refuse_rewritten(&cut.session, cut.boundary, cut.prefix.as_ref())?;
+        }
         let open = self.begin(order, &draft)?;
-        self.apply(order, draft, &open, locked)
+        self.apply(draft, &open, locked)
     }
 
     /// Makes a preview and asks. Anything but yes and nothing happens.
@@ -106,7 +112,7 @@ impl Engine {
             self.draft(order, false)?.preview
         };
         Self::admit(order, &preview)?;
-        if preview.plan.is_empty() && order.cut.is_none() {
+        if preview.plan.is_empty() && order.cut.is_none() && order.host_state.is_none() {
             return Ok(preview);
         }
         match self.parts.approver.decide(&preview) {
@@ -193,7 +199,9 @@ impl Engine {
     fn begin(&self, order: &Order, draft: &Draft) -> Result<Open, EngineError> {
         let plan = self.write_plan(&draft.preview.plan.changes)?;
         let operation = self.fresh_operation_id();
-        let fork = self.fork_request(order, draft, operation);
+        let child = order.cut.as_ref().map(|cut| self.child_id(cut));
+        let host_state = self.keep_host_state(draft.latest.record.as_ref().and_then(|record| record.host_state));
+        let host_state = host_state.map_err(|source| EngineError::Guard { source })?;
         let request = SaveRequest {
             trigger: Some(verb(order.kind).to_owned()),
             ..SaveRequest::of(order.session.clone(), PointKind::Guard)
@@ -206,6 +214,8 @@ impl Engine {
             guard.operation = Some(operation);
             guard.sensitive.clone_from(&draft.sensitive);
             guard.listed = order.policy.guard != GuardMode::Off;
+            guard.host_state = host_state;
+            let fork = child.as_ref().and_then(|child| fork_request(order, draft, operation, guard.id, child));
             let entry = Operation {
                 id: operation,
                 ord: guard.ord.next(),
@@ -237,9 +247,10 @@ impl Engine {
                 guard: guard.id,
                 before: draft.captured.snapshot,
                 plan,
-                fork: fork.clone(),
-                host_state: None,
+                fork,
+                host_state: order.host_state,
                 at: entry.at,
+                prefix: order.cut.as_ref().and_then(|cut| cut.prefix.clone()),
             };
             let mut ops =
                 vec![IndexOp::PutPoint { point: Box::new(guard.clone()), interval: draft.since.touches.clone() }];
@@ -259,37 +270,19 @@ impl Engine {
         Err(last.unwrap_or(IndexError::Busy).into())
     }
 
-    fn fork_request(&self, order: &Order, draft: &Draft, operation: OpId) -> Option<ForkRequest> {
-        let cut = order.cut.as_ref()?;
-        // A restore that leaves something out does not pretend to the model that it did not (design § 7, "Blocked").
-        if !draft.preview.plan.blocked.is_empty() && !order.fork_anyway {
-            return None;
-        }
-        let notice = format!(
-            "The workspace was rewound with rwd (operation {}): {} written or removed. Read files again before editing them.",
-            operation.short(),
-            count(draft.preview.plan.touched()),
-        );
-        Some(ForkRequest {
-            source: cut.session.clone(),
-            boundary: cut.boundary,
-            child: self.child_id(),
-            notice: Some(notice),
-        })
-    }
-
-    /// A version 4 UUID: what harnesses name sessions by.
-    fn child_id(&self) -> String {
+    /// An id for the child, chosen before anything is asked of the host: made of a version 4 UUID.
+    fn child_id(&self, cut: &Cut) -> String {
         let mut bytes = self.parts.ids.next();
         bytes[6] = bytes[6] & 0x0f | 0x40;
         bytes[8] = bytes[8] & 0x3f | 0x80;
         let hex = data_encoding::HEXLOWER.encode(&bytes);
         let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
-        format!("{}-{}-{}-{}-{}", part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32))
+        let uuid = format!("{}-{}-{}-{}-{}", part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32));
+        self.parts.sessions.name_child(&cut.session, &uuid)
     }
 
     /// Steps 4 to 8.
-    fn apply(&self, order: &Order, draft: Draft, open: &Open, locked: Locked) -> Result<Outcome, EngineError> {
+    fn apply(&self, draft: Draft, open: &Open, locked: Locked) -> Result<Outcome, EngineError> {
         let changes = &draft.preview.plan.changes;
         if let Err(stopped) = self.apply_all(changes, &Temporaries(open.operation.id)) {
             let rest = self.roll_back(open, changes, &stopped)?;
@@ -302,7 +295,7 @@ impl Engine {
         if let Err(source) = self.parts.files.sync(&touched) {
             return Err(EngineError::Stuck { operation: open.operation.id, guard: open.guard.id, source });
         }
-        self.finish(order, draft, open, locked)
+        self.finish(draft, open, locked)
     }
 
     /// Applies the changes in order. Those between two changes of directories are independent of each other and go in
@@ -351,11 +344,12 @@ impl Engine {
     }
 
     /// Verifies, closes the files' half, forks.
-    fn finish(&self, order: &Order, draft: Draft, open: &Open, locked: Locked) -> Result<Outcome, EngineError> {
+    fn finish(&self, draft: Draft, open: &Open, locked: Locked) -> Result<Outcome, EngineError> {
         let plan = draft.preview.plan;
         let stuck = |source| EngineError::Stuck { operation: open.operation.id, guard: open.guard.id, source };
         let overtaken = self.overtaken(&plan.changes).map_err(stuck)?;
-        let partial = !plan.blocked.is_empty() || !overtaken.is_empty();
+        let configured = self.configure(open.intent.host_state);
+        let partial = !plan.blocked.is_empty() || !overtaken.is_empty() || configured.failed.is_some();
         let mut operation = open.operation.clone();
         operation.state = if partial { OpState::Partial } else { OpState::Done };
         let mut ops = self.closing_ops(&operation, &overtaken)?;
@@ -365,6 +359,7 @@ impl Engine {
         self.parts.index.apply(&Batch { follows: None, ops }).map_err(unrecorded)?;
         drop(locked);
         let mut notes = draft.preview.notes;
+        notes.extend(configured.notes);
         notes
             .extend(overtaken.iter().map(|path| format!("{path} was changed by somebody right after it was restored")));
         let mut outcome = Outcome {
@@ -374,8 +369,9 @@ impl Engine {
             removed: plan.remove.clone(),
             guard: Some(open.guard.id),
             target: draft.preview.target,
+            cut: draft.preview.cut,
             child: None,
-            context_only: matches!(order.goal, Goal::Chat),
+            context_only: !draft.preview.files,
             notes,
             stored: Vec::new(),
             plan,
@@ -385,32 +381,43 @@ impl Engine {
             outcome = self.fork_and_close(&open.intent, outcome)?;
         }
         self.tell(&EngineEvent::Ended { operation: operation.id, state: operation.state });
-        Ok(outcome)
+        settled(outcome, configured.failed)
     }
 
     /// The conversation's half: call with the locks released, the host's own hooks want to capture while it makes the
     /// child (model F22); the intent keeps writers out.
     ///
-    /// When the host says no the files stay and the intent stays: `recover --finish` asks again for the same child.
+    /// When the host says no the files stay and the intent stays: `recover --finish` asks again for the same child. When
+    /// no answer can ever be another, the operation is closed as it is, so that it does not stand in everybody's way.
     pub(super) fn fork_and_close(&self, intent: &Intent, mut outcome: Outcome) -> Result<Outcome, EngineError> {
+        let close = IndexOp::CloseIntent { operation: intent.operation };
         if let Some(request) = &intent.fork {
-            if let Err(source) = self.fork(request) {
+            if let Err(source) = self.fork(intent, request) {
                 outcome.status = Status::Partial;
+                if source.is_final() {
+                    let mut ops = Vec::new();
+                    if let Some(operation) = self.parts.index.operation(&intent.operation)? {
+                        let left = Operation { state: OpState::Partial, child: None, ..operation };
+                        ops.push(IndexOp::UpdateOperation { operation: Box::new(left) });
+                    }
+                    ops.push(close);
+                    self.parts.index.apply(&Batch { follows: None, ops })?;
+                }
                 return Err(EngineError::NotForked { outcome: Box::new(outcome), source });
             }
             outcome.child = Some(request.child.clone());
         }
-        let ops = vec![IndexOp::CloseIntent { operation: intent.operation }];
-        self.parts.index.apply(&Batch { follows: None, ops })?;
+        self.parts.index.apply(&Batch { follows: None, ops: vec![close] })?;
         Ok(outcome)
     }
 
-    /// Asks for the child, unless it is there already.
-    fn fork(&self, request: &ForkRequest) -> Result<(), crate::SessionError> {
+    /// Asks for the child, unless it is there already. A log that was rewritten since the cut was chosen is not forked.
+    fn fork(&self, intent: &Intent, request: &ForkRequest) -> Result<(), SessionError> {
         if self.parts.sessions.find_child(request)?.is_none() {
+            self.refuse_rewritten(&request.source, request.boundary, intent.prefix.as_ref())?;
             self.parts.sessions.fork(request)?;
         }
-        let child = crate::SessionKey::new(request.source.harness(), &request.child);
+        let child = SessionKey::new(request.source.harness(), &request.child);
         if let Ok(key) = child {
             let session = Session {
                 key,
@@ -562,6 +569,36 @@ impl Engine {
     }
 }
 
+/// An operation that did everything but the host's configuration is partial, whatever its other half came to.
+pub(super) fn settled(outcome: Outcome, failed: Option<BoxError>) -> Result<Outcome, EngineError> {
+    match failed {
+        Some(source) => Err(EngineError::ConfigFailed { outcome: Box::new(outcome), source }),
+        None => Ok(outcome),
+    }
+}
+
+/// What the host is asked for; nothing when only files go back.
+fn fork_request(order: &Order, draft: &Draft, operation: OpId, guard: PointId, child: &str) -> Option<ForkRequest> {
+    let cut = order.cut.as_ref()?;
+    let plan = &draft.preview.plan;
+    // A restore that leaves something out does not pretend to the model that it did not (design § 7, "Blocked").
+    if !plan.blocked.is_empty() && !order.fork_anyway {
+        return None;
+    }
+    let goal = match &order.goal {
+        Goal::Point(point) => format!("to point {}", point.id.short()),
+        Goal::Reverse(reversed) => format!("to before operation {}", reversed.id.short()),
+        Goal::Chat => String::new(),
+    };
+    let done = Done { operation, guard, cut, plan, files: draft.preview.files, goal: &goal };
+    Some(ForkRequest {
+        source: cut.session.clone(),
+        boundary: cut.boundary,
+        child: child.to_owned(),
+        notice: Some(notice(&done)),
+    })
+}
+
 /// What the plan writes, one entry a path: a directory that is closed last appears twice in the plan.
 fn written(draft: &Draft) -> Vec<Written> {
     let mut written: BTreeMap<&RelPath, Written> = BTreeMap::new();
@@ -614,6 +651,7 @@ fn nothing(preview: Preview) -> Outcome {
         removed: Vec::new(),
         guard: None,
         target: preview.target,
+        cut: None,
         child: None,
         context_only: false,
         notes: preview.notes,

@@ -77,13 +77,10 @@ pub enum FoldError {
     /// The log's surface cannot be read.
     #[error(transparent)]
     Surface(#[from] SurfaceError),
-    /// The log cannot be read, or does not take the report.
-    #[error(transparent)]
-    Session(#[from] SessionError),
     /// The lock cannot be used.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// The mark cannot be read.
+    /// The mark or the log cannot be read, or the log does not take the report.
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// The report is in the log, but its mark could not be stamped. The next call finds the report and does that.
@@ -99,6 +96,12 @@ pub enum FoldError {
 
 impl From<IndexError> for FoldError {
     fn from(error: IndexError) -> Self {
+        Self::Engine(error.into())
+    }
+}
+
+impl From<SessionError> for FoldError {
+    fn from(error: SessionError) -> Self {
         Self::Engine(error.into())
     }
 }
@@ -120,7 +123,6 @@ impl FoldError {
             Self::Summariser { .. } => "REPORT_FAILED",
             Self::Aborted => "ABORTED",
             Self::Surface(_) => "BROKEN_SURFACE",
-            Self::Session(error) => error.code(),
             Self::Lock(LockError::Busy) => "busy",
             Self::Lock(_) => "lock-failed",
             Self::Engine(error) => error.code(),
@@ -141,10 +143,7 @@ impl FoldError {
             Self::Aborted => ErrorKind::Interrupted,
             Self::Surface(_) => ErrorKind::Damaged,
             Self::Lock(LockError::Busy) => ErrorKind::Busy,
-            Self::Session(SessionError::NotFound(_)) => ErrorKind::NotFound,
-            Self::NoRoute | Self::NoReport { .. } | Self::Summariser { .. } | Self::Lock(_) | Self::Session(_) => {
-                ErrorKind::Failure
-            }
+            Self::NoRoute | Self::NoReport { .. } | Self::Summariser { .. } | Self::Lock(_) => ErrorKind::Failure,
             Self::Engine(error) => error.kind(),
             Self::Unstamped { .. } => ErrorKind::Unfinished,
         }

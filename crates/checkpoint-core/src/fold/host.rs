@@ -21,7 +21,7 @@ pub trait FoldHost: fmt::Debug + Send + Sync {
     fn events(&self, session: &SessionKey) -> Result<Vec<LogEvent>, SessionError>;
 
     /// Puts the report into the log and gives its position. All or nothing: after an error no part of it is there.
-    fn put_report(&self, replacement: &Replacement) -> Result<Seq, SessionError>;
+    fn put_report(&self, mark: &Mark, replacement: &Replacement) -> Result<Seq, SessionError>;
 
     /// Where the report of this mark is, if an earlier call has put it somewhere that [`FoldHost::events`] does not
     /// show: a child. Gives its position, and the report with what it replaced.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{LogEvent, Seq, SessionKey, SurfaceOp, Timestamp};
+use crate::{LogEvent, Mark, Seq, SessionKey, SurfaceOp, Timestamp};
 
 use super::{Block, Message, Region};
 
@@ -126,6 +126,11 @@ pub struct Replacement {
     pub time: Timestamp,
 }
 
+#[derive(Deserialize)]
+struct Identified {
+    id: String,
+}
+
 #[derive(Serialize)]
 struct Text<'a> {
     r#type: &'static str,
@@ -161,6 +166,22 @@ impl Replacement {
             message_id: format!("rewind-report-{mark}-{unique}"),
             time,
         }
+    }
+
+    /// Reads the report of `mark` back from its event; `None` for every other event.
+    pub fn of_event(mark: &Mark, event: &LogEvent) -> Option<Self> {
+        let Some(SurfaceOp::Replace { start, end }) = event.surface else { return None };
+        let message_id = is_fold_report(event).then(|| event.read::<Identified>().ok())??.id;
+        Some(Self {
+            session: mark.session.clone(),
+            mark: mark.id,
+            start,
+            end,
+            sources: event.sources.clone().unwrap_or_default(),
+            report: text_of(event),
+            message_id,
+            time: Timestamp(event.time),
+        })
     }
 
     /// The message, as the payload of a `user/message`.
@@ -222,6 +243,17 @@ mod tests {
             "{\"content\":[{\"type\":\"text\",\"text\":\"short\"}],\"source\":{\"kind\":\"plugin\",\"plugin\":\
              \"rewind\"},\"role\":\"user\",\"id\":\"rewind-report-7-00000000000000000000000000000000\"}"
         );
+        let mark = Mark {
+            id: 7,
+            session: SessionKey::local(),
+            log_length: 0,
+            turn: None,
+            objective: None,
+            folded: None,
+            at: Timestamp(0),
+        };
+        let read = Replacement::of_event(&mark, &event).unwrap();
+        assert_eq!((read.message_id, read.report, read.start), (made.message_id, "short".to_owned(), a));
         assert!(!is_fold_report(&LogEvent { surface: Some(SurfaceOp::Append), ..event.clone() }));
         for source in [json!({"kind": "user"}), json!({"kind": "plugin", "plugin": "other"}), json!({"kind": "plugin"})]
         {

@@ -176,6 +176,13 @@ pub(crate) const KEYS: &[Key] = &[
         about: "whether a restore must be confirmed; plan: --yes counts only with --plan",
     },
     Key {
+        name: "restore.files",
+        kind: Kind::Choice(&["everywhere", "git-only"]),
+        default: || Value::Text("everywhere".into()),
+        workspace: Trust::Stricter,
+        about: "where files are restored; git-only: outside git worktrees only the conversation goes back",
+    },
+    Key {
         name: "restore.guard",
         kind: Kind::Choice(&["off", "warn", "require"]),
         default: || Value::Text("require".into()),

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use checkpoint_core::{CapturePolicy, GuardMode, Nested, Quota};
+use checkpoint_core::{CapturePolicy, FilesWhere, GuardMode, Nested, Quota};
 
 pub(crate) use edit::set;
 pub(crate) use keys::{KEYS, Key, Value, key};
@@ -225,6 +225,13 @@ impl Settings {
             "warn" => GuardMode::Warn,
             "off" => GuardMode::Off,
             _ => GuardMode::Require,
+        }
+    }
+
+    pub(crate) fn files(&self) -> FilesWhere {
+        match self.text("restore.files") {
+            "git-only" => FilesWhere::GitOnly,
+            _ => FilesWhere::Everywhere,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use checkpoint_core::{BoundaryRule, Clock, Name, Operation, Point, PointKind, PointQuery, SessionKey, Timestamp};
+use checkpoint_core::{Clock, Name, Operation, Point, PointKind, PointQuery, SessionKey, Timestamp};
 
 use crate::args::LogArgs;
 use crate::compose::Opened;
@@ -75,21 +75,14 @@ pub(crate) fn log(run: &Run, args: &LogArgs) -> Result<u8, CliError> {
 
 /// Entries of points, with their names and cuts.
 pub(crate) fn entries(opened: &Opened, points: &[Point], names: &[Name]) -> Vec<PointEntry> {
-    let mut doors: BTreeMap<SessionKey, bool> = BTreeMap::new();
-    let cut = |point: &Point, rule| {
-        let resolved = opened.engine.resolve(Some(&point.session), &point.id.to_string(), Some(rule)).ok()?;
-        resolved.cut
-    };
+    // Cuts are read from the sessions' logs: only machines are told.
+    let cuts = if opened.json { opened.engine.cuts(points).unwrap_or_default() } else { Vec::new() };
     let mut out = Vec::new();
-    for point in points {
-        // Where the first point of a session has no cut at all, its harness has no door, and nobody need ask again.
-        let door = *doors.entry(point.session.clone()).or_insert_with(|| cut(point, BoundaryRule::Before).is_some());
-        let seq = |rule| {
-            Some(point).filter(|_| door).and_then(|p| cut(p, rule)).and_then(|cut| cut.boundary).map(|b| b.seq().0)
-        };
+    for (n, point) in points.iter().enumerate() {
+        let cut = cuts.get(n).copied().unwrap_or_default();
         out.push(PointEntry {
-            cut_before: seq(BoundaryRule::Before),
-            cut_after: seq(BoundaryRule::After),
+            cut_before: cut.before.map(|seq| seq.0),
+            cut_after: cut.after.map(|seq| seq.0),
             ..entry(opened, point, names)
         });
     }

@@ -100,7 +100,7 @@ fn refuse_agent(run: &Run, opened: &Opened, what: &str) -> Result<(), CliError> 
 /// The point that a target means; `None` for now.
 fn point_at(run: &Run, opened: &Opened, target: &str) -> Result<(Option<Point>, Vec<String>), CliError> {
     let session = opened.session(run)?;
-    let resolved = opened.engine.resolve(session.as_ref(), target, None)?;
+    let resolved = opened.engine.find(session.as_ref(), target)?;
     let address = checkpoint_core::Address::parse(target)?;
     if resolved.point.is_none() && address.form != checkpoint_core::Form::Now {
         // The session's log alone knows the position: there is no state to look at.

@@ -1,6 +1,6 @@
 //! Plans and outcomes as answers and as text.
 
-use checkpoint_core::{GuardMode, OpKind, Operation, Outcome, Preview, RestorePolicy, Status};
+use checkpoint_core::{Cut, GuardMode, OpKind, Operation, Outcome, Preview, RestorePolicy, SessionKey, Status};
 
 use crate::error::{Facts, blocked_hints, recover_hints, undecided_hints};
 use crate::run::Run;
@@ -61,16 +61,25 @@ fn shape(preview: &Preview) -> wire::Preview {
         blocked: wire::blocked(&plan.blocked),
         uncovered: wire::skipped(&plan.uncovered),
         undecided: wire::paths(&plan.undecided),
-        cut: preview.cut.as_ref().map(|cut| wire::CutEntry {
-            seq: cut.boundary.map(|boundary| boundary.seq().0),
-            rule: cut.rule.clone(),
-            session: cut.session.to_string(),
-        }),
+        cut: preview.cut.as_ref().map(cut_entry),
         scope: scope_word(preview),
         notes: preview.notes.clone(),
         apply: None,
         decisions: Vec::new(),
         unfinished: None,
+    }
+}
+
+/// Where the conversation is cut, in words that follow "at".
+fn place(rule: &str) -> &str {
+    if rule == "empty" { "its beginning" } else { rule }
+}
+
+fn cut_entry(cut: &Cut) -> wire::CutEntry {
+    wire::CutEntry {
+        seq: cut.boundary.map(|boundary| boundary.seq().0),
+        rule: cut.rule.clone(),
+        session: cut.session.to_string(),
     }
 }
 
@@ -115,7 +124,7 @@ pub(super) fn plan_text(plan: &wire::Preview) -> String {
     text::reasons(&mut out, "not covered by that point, left alone:", &plan.uncovered);
     kept(&mut out, plan.kept_new.len());
     if let Some(cut) = &plan.cut {
-        put!(out, "conversation {}: cut at {}\n", cut.session, cut.rule);
+        put!(out, "conversation {}: cut at {}\n", cut.session, place(&cut.rule));
     }
     for note in &plan.notes {
         put!(out, "{}\n", wire::shown(note));
@@ -149,7 +158,9 @@ fn kept(out: &mut String, count: usize) {
 pub(super) fn restored(run: &Run, outcome: &Outcome, done: Option<&Operation>) -> wire::Restored {
     let plan = &outcome.plan;
     let undo = outcome.operation.map(|op| run.typed.other(&["undo", &op.short()]));
-    let session = outcome.target.as_ref().map(|point| point.session.harness().to_owned());
+    let cut = outcome.cut.as_ref();
+    let child = outcome.child.as_deref();
+    let key = cut.zip(child).and_then(|(cut, child)| SessionKey::new(cut.session.harness(), child).ok());
     wire::Restored {
         op: outcome.operation.map(|op| op.to_string()),
         status: status_word(outcome.status),
@@ -166,9 +177,11 @@ pub(super) fn restored(run: &Run, outcome: &Outcome, done: Option<&Operation>) -
         uncovered: wire::skipped(&plan.uncovered),
         guard: outcome.guard.map(|point| point.to_string()),
         child_session_id: outcome.child.clone(),
+        child_path: key.as_ref().and_then(|key| run.world.sessions.location(key)).map(|path| wire::absolute(&path)),
         context_only: outcome.context_only,
+        cut: cut.map(cut_entry),
         undo,
-        go_on: outcome.child.as_deref().and_then(|child| go_on(session.as_deref()?, child)),
+        go_on: key.as_ref().and_then(|key| go_on(key.harness(), key.id())),
         stored: wire::stored(&outcome.stored),
         notes: outcome.notes.clone(),
     }
@@ -182,14 +195,14 @@ pub(super) const fn status_word(status: Status) -> &'static str {
     }
 }
 
-/// The command that goes on in a child session.
-fn go_on(harness: &str, child: &str) -> Option<String> {
+/// The command that goes on in a child session. DeepSeek Harness has none that every installation knows: there a session
+/// is opened from the host's own list.
+pub(super) fn go_on(harness: &str, child: &str) -> Option<String> {
     let words: &[&str] = match harness {
         "claude" => &["claude", "--resume"],
         "codex" => &["codex", "resume"],
         "gemini" => &["gemini", "--resume"],
         "opencode" => &["opencode", "--session"],
-        "dsh" => &["dsh", "--resume"],
         _ => return None,
     };
     Some(format!("{} {}", words.join(" "), crate::error::quote(child)))
@@ -211,7 +224,8 @@ pub(super) fn outcome_text(run: &Run, answer: &wire::Restored, outcome: &Outcome
     if outcome.status == Status::Nothing {
         out.push_str("nothing to do: the workspace is like that already\n");
     } else if outcome.context_only {
-        out.push_str("the conversation was cut; files stay as they are\n");
+        let rule = answer.cut.as_ref().map(|cut| format!(" at {}", place(&cut.rule))).unwrap_or_default();
+        put!(out, "the conversation was cut{rule}; files stay as they are\n");
     } else {
         let total = text::count((answer.restored.len() + answer.removed.len()) as u64, "file");
         let split = format!("{} restored, {} removed", answer.restored.len(), answer.removed.len());
@@ -219,6 +233,9 @@ pub(super) fn outcome_text(run: &Run, answer: &wire::Restored, outcome: &Outcome
         put!(out, "{total}{partly}: {split}\n");
         text::paths(&mut out, "restored:", &answer.restored);
         text::paths(&mut out, "removed:", &answer.removed);
+        if let Some(cut) = answer.cut.as_ref().filter(|_| answer.child_session_id.is_some()) {
+            put!(out, "conversation {}: cut at {}\n", cut.session, place(&cut.rule));
+        }
     }
     text::paths(&mut out, "changed by hand:", &answer.hand_made);
     text::paths(&mut out, "changed by another session:", &answer.foreign);
@@ -234,7 +251,10 @@ pub(super) fn outcome_text(run: &Run, answer: &wire::Restored, outcome: &Outcome
     if let Some(go_on) = &answer.go_on {
         put!(out, "to go on: {go_on}\n");
     } else if let Some(child) = &answer.child_session_id {
-        put!(out, "to go on: session {child}\n");
+        put!(out, "to go on, open this session in its harness: {child}\n");
+        if let Some(path) = &answer.child_path {
+            put!(out, "its log: {}\n", path.line());
+        }
     }
     match (&answer.undo, kind) {
         (Some(_), Some(OpKind::Undo)) => put!(out, "to bring it back: {}\n", run.typed.other(&["redo"])),

@@ -4,7 +4,7 @@ use checkpoint_core::{
     DriftPolicy, EngineError, Outcome, Preview, Recovery, RestorePolicy, RestoreRequest, ReverseRequest, Status,
 };
 
-use super::plan_text::{outcome_text, plan_text, preview_answer, restored, status_word};
+use super::plan_text::{go_on, outcome_text, plan_text, preview_answer, restored, status_word};
 use crate::approve::{Consent, consent};
 use crate::args::{BackArgs, HowArgs, RecoverArgs, RedoArgs, ToArgs, UndoArgs, WhatArgs};
 use crate::compose::{self, Opened};
@@ -80,7 +80,8 @@ pub(crate) fn to(run: &Run, args: &ToArgs) -> Result<u8, CliError> {
 
 pub(crate) fn back(run: &Run, args: &BackArgs) -> Result<u8, CliError> {
     let target = |run: &Run, opened: &Opened| {
-        let session = opened.session(run)?;
+        let named = opened.session(run)?;
+        let session = if named.is_none() { opened.session_of_logs(run, "t1")? } else { named };
         Ok(opened.engine.turn_back(session.as_ref(), args.turns)?)
     };
     restore_to(run, "back", &target, &args.what)
@@ -143,8 +144,10 @@ fn refuse_now(target: &str) -> Result<(), CliError> {
 fn restore_request(run: &Run, opened: &Opened, target: &str, what: &WhatArgs) -> Result<RestoreRequest, CliError> {
     let mut policy = policy(run, opened, &what.how)?;
     policy.exact = what.exact;
+    let named = opened.session(run)?;
+    let session = if named.is_none() { opened.session_of_logs(run, target)? } else { named };
     Ok(RestoreRequest {
-        session: opened.session(run)?,
+        session,
         target: target.to_owned(),
         policy,
         scope: what.scope(),
@@ -152,6 +155,8 @@ fn restore_request(run: &Run, opened: &Opened, target: &str, what: &WhatArgs) ->
         plan: what.how.plan.clone(),
         force: run.global.force,
         adopt: what.adopt,
+        files: opened.settings.files(),
+        config: false,
     })
 }
 
@@ -167,6 +172,7 @@ fn reverse_request(
         policy: policy(run, opened, how)?,
         plan: how.plan.clone(),
         force: run.global.force,
+        config: false,
     })
 }
 
@@ -280,6 +286,7 @@ pub(crate) fn recover(run: &Run, args: &RecoverArgs) -> Result<u8, CliError> {
         }
         Err(error) => return Err(error.into()),
     };
+    let done = outcome.operation.map(|op| opened.index.operation(&op)).transpose()?.flatten();
     let answer = wire::Recovered {
         op: outcome.operation.map(|op| op.to_string()),
         status: status_word(outcome.status),
@@ -288,6 +295,7 @@ pub(crate) fn recover(run: &Run, args: &RecoverArgs) -> Result<u8, CliError> {
         removed: wire::paths(&outcome.removed),
         guard: outcome.guard.map(|point| point.to_string()),
         child_session_id: outcome.child.clone(),
+        go_on: done.as_ref().zip(outcome.child.as_deref()).and_then(|(op, child)| go_on(op.session.harness(), child)),
         stored: wire::stored(&outcome.stored),
         notes: outcome.notes.clone(),
     };
@@ -300,6 +308,11 @@ pub(crate) fn recover(run: &Run, args: &RecoverArgs) -> Result<u8, CliError> {
         }
         for note in &answer.notes {
             put!(out, "{}\n", wire::shown(note));
+        }
+        match (&answer.go_on, &answer.child_session_id) {
+            (Some(go_on), _) => put!(out, "to go on: {go_on}\n"),
+            (None, Some(child)) => put!(out, "to go on, open this session in its harness: {child}\n"),
+            (None, None) => {}
         }
         out
     });

@@ -318,11 +318,15 @@ pub(crate) struct Restored {
     /// The record of the state before.
     pub(crate) guard: Option<String>,
     pub(crate) child_session_id: Option<String>,
+    /// The log of that session, where it is one file.
+    pub(crate) child_path: Option<PathEntry>,
     /// True when only the conversation was cut.
     pub(crate) context_only: bool,
+    /// Where the conversation was cut; null when only files went back.
+    pub(crate) cut: Option<CutEntry>,
     /// The command that takes it back.
     pub(crate) undo: Option<String>,
-    /// The command that goes on in the child.
+    /// The command that goes on in the child; null where its harness has none.
     #[serde(rename = "continue")]
     pub(crate) go_on: Option<String>,
     /// Content of others that was stored because it could not stay.
@@ -343,6 +347,9 @@ pub(crate) struct Recovered {
     pub(crate) removed: Vec<PathEntry>,
     pub(crate) guard: Option<String>,
     pub(crate) child_session_id: Option<String>,
+    /// The command that goes on in the child; null where its harness has none.
+    #[serde(rename = "continue")]
+    pub(crate) go_on: Option<String>,
     pub(crate) stored: Vec<StoredEntry>,
     pub(crate) notes: Vec<String>,
 }

@@ -57,6 +57,7 @@ fn crash_after_intent(sandbox: &Sandbox, path: &str) {
         fork: None,
         host_state: None,
         at: Timestamp(1),
+        prefix: None,
     };
     let written = Written { path, before: change.before, after: change.after, history: Vec::new() };
     let ops = vec![

@@ -204,6 +204,7 @@ fn names_of_the_index_and_lines_of_the_file_are_read_together() {
         boundary,
         note: Some("n".into()),
         at: Timestamp(at),
+        prefix: None,
     };
     let names = [
         name("both", Some(boundary), 1),

@@ -2,6 +2,8 @@
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests make and read files directly")]
 
 mod forged;
+mod fork;
 mod real;
+mod repair;
 mod vectors;
 mod world;

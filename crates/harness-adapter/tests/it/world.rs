@@ -126,3 +126,11 @@ pub(crate) fn decoded(path: &Path) -> String {
         String::from_utf8(bytes).unwrap()
     }
 }
+
+/// The frames of a compressed log, cut at their beginnings. Good for logs whose data never holds a frame's first bytes.
+pub(crate) fn frames(bytes: &[u8]) -> Vec<&[u8]> {
+    let magic = [0x28, 0xb5, 0x2f, 0xfd];
+    let starts: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(&magic)).collect();
+    let ends = starts.iter().skip(1).copied().chain([bytes.len()]);
+    starts.iter().zip(ends).map(|(start, end)| &bytes[*start..end]).collect()
+}

@@ -90,6 +90,7 @@ pub fn point(ord: u64, kind: PointKind) -> Point {
         operation: None,
         sensitive: Vec::new(),
         damaged: None,
+        host_state: None,
     }
 }
 
@@ -136,6 +137,7 @@ pub fn intent(of: u64, guard: u64) -> Intent {
         fork: None,
         host_state: None,
         at: Timestamp(5),
+        prefix: None,
     }
 }
 
@@ -148,6 +150,7 @@ pub fn name(label: &str, of: u64) -> Name {
         boundary: None,
         note: None,
         at: Timestamp(1),
+        prefix: None,
     }
 }
 

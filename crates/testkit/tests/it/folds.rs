@@ -3,12 +3,13 @@
 use std::sync::{Arc, Mutex};
 
 use checkpoint_core::fold::{
-    Cancel, Completion, FoldHost, FoldOutcome, FoldRequest, RegionEnd, Replacement, ReportConfig, ReportLanguage,
-    ReportRequest, ReportSource, Summariser, SummariserError, log_length,
+    Cancel, Completion, FoldHost, FoldOutcome, FoldRequest, Message, RegionEnd, Replacement, ReportConfig,
+    ReportLanguage, ReportRequest, ReportSource, Summariser, SummariserError, Surface, log_length,
 };
 use checkpoint_core::{
     DropWhich, EngineError, IndexOp, LogEvent, Mark, Seq, SessionError, SessionKey, SurfaceOp, Turn,
 };
+use harness_adapter::sessions::dsh::{ChildFolds, ChildSpec, Cut, DshLogs};
 use serde_json::json;
 
 use crate::world::{Kind, World};
@@ -57,7 +58,7 @@ impl FoldHost for Host {
     fn events(&self, _: &SessionKey) -> Result<Vec<LogEvent>, SessionError> {
         Ok(self.events())
     }
-    fn put_report(&self, replacement: &Replacement) -> Result<Seq, SessionError> {
+    fn put_report(&self, _: &Mark, replacement: &Replacement) -> Result<Seq, SessionError> {
         if *self.refuses.lock().unwrap() {
             return Err(SessionError::Harness { source: "the log is full".into() });
         }
@@ -360,4 +361,118 @@ fn marks_that_owe_a_fold_outlive_every_removal_of_points() {
         let op = IndexOp::PutMark { mark };
         world.engine.index().apply(&checkpoint_core::Batch { follows: None, ops: vec![op] }).unwrap_err();
     });
+}
+
+/// A log of the real host, the files of which must not change.
+struct Recorded {
+    home: tempfile::TempDir,
+    before: Vec<u8>,
+}
+
+const RECORDED: &str = "sessions/--home-user-shop--/edits3/session.jsonl.zstd";
+
+impl Recorded {
+    fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let fixture = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../harness-adapter/tests/fixtures/dsh/cases/02-edits-3turn")
+            .join(RECORDED);
+        let before = std::fs::read(fixture).unwrap();
+        std::fs::create_dir_all(home.path().join(RECORDED).parent().unwrap()).unwrap();
+        std::fs::write(home.path().join(RECORDED), &before).unwrap();
+        Self { home, before }
+    }
+    fn logs(&self) -> DshLogs {
+        DshLogs::open(self.home.path())
+    }
+    fn session() -> SessionKey {
+        SessionKey::new("dsh", "edits3").unwrap()
+    }
+    fn unchanged(&self) -> bool {
+        std::fs::read(self.home.path().join(RECORDED)).unwrap() == self.before
+    }
+}
+
+/// Turns 2 and 3 become a report in a child that the host would load; the log itself stays as it is.
+#[test]
+fn c001_15_a_real_log_is_folded_into_a_child() {
+    each(|world| {
+        let recorded = Recorded::new();
+        let mark = world.engine.mark(&Recorded::session(), 61, None, Some("change the files".into())).unwrap();
+        let host = ChildFolds::new(recorded.logs());
+        let request = FoldRequest { session: Recorded::session(), end: RegionEnd::Tail, ..request() };
+        let done = world.engine.fold(&request, &host, &ReportSource::Extract).unwrap();
+        assert_eq!((done.folded.start, done.folded.end, done.recovered), (Seq(65), Seq(145), false));
+        assert!(done.folded.report_chars < done.folded.folded_chars);
+        let child = ChildFolds::child_of(&mark);
+        let loaded = recorded.logs().load(&child).unwrap();
+        assert_eq!(loaded.events, done.report.0 + 1);
+        let events = recorded.logs().events(&child).unwrap();
+        let surface = Surface::fold(&events).unwrap();
+        let report = surface.nodes.last().unwrap();
+        assert_eq!(report.seq, done.report);
+        let text = Message::of(&events[report.index]).unwrap().text();
+        for said in ["src/app.txt", "rm notes.md", "missing.txt", "Turn three done.", "change the files"] {
+            assert!(text.contains(said), "{said}: {text}");
+        }
+        assert!(recorded.unchanged());
+        let again = world.engine.fold(&request, &host, &ReportSource::Extract).unwrap_err();
+        assert_eq!(again.code(), "EMPTY_REGION");
+        assert_eq!(recorded.logs().list().unwrap().len(), 2);
+    });
+}
+
+/// K-15 offline: the child is there, the stamp is not.
+#[test]
+fn k15_a_child_that_a_crash_left_is_found_again() {
+    let world = World::plain();
+    let recorded = Recorded::new();
+    let mark = world.engine.mark(&Recorded::session(), 61, None, None).unwrap();
+    let host = ChildFolds::new(recorded.logs());
+    let request = FoldRequest { session: Recorded::session(), end: RegionEnd::Tail, ..request() };
+    let dying = Dying(ChildFolds::new(recorded.logs()));
+    let error = world.engine.fold(&request, &dying, &ReportSource::Given("a short report")).unwrap_err();
+    assert_eq!(error.code(), "FORK_FAILED");
+    assert!(world.engine.has_active(&Recorded::session()).unwrap());
+    let done = world.engine.fold(&request, &host, &ReportSource::Given("another report")).unwrap();
+    assert!(done.recovered && !world.engine.has_active(&Recorded::session()).unwrap());
+    assert_eq!((done.folded.mark_id, done.folded.start, done.folded.end), (mark.id, Seq(65), Seq(145)));
+    assert_eq!(done.folded.report_chars, "a short report".len() as u64);
+    assert_eq!(recorded.logs().list().unwrap().len(), 2, "one child");
+    assert!(recorded.unchanged());
+}
+
+/// Makes the child and then fails, as a process that dies right after.
+#[derive(Debug)]
+struct Dying(ChildFolds);
+
+impl FoldHost for Dying {
+    fn events(&self, session: &SessionKey) -> Result<Vec<LogEvent>, SessionError> {
+        self.0.events(session)
+    }
+    fn put_report(&self, mark: &Mark, replacement: &Replacement) -> Result<Seq, SessionError> {
+        self.0.put_report(mark, replacement)?;
+        Err(SessionError::Harness { source: "the process is gone".into() })
+    }
+}
+
+/// A log with an open turn is not folded from outside: its agent may be at work.
+#[test]
+fn an_open_turn_is_not_folded_offline() {
+    let world = World::plain();
+    let recorded = Recorded::new();
+    let logs = recorded.logs();
+    let spec = ChildSpec { cut: Cut::At(Seq(101)), child: Some("open".into()), ..ChildSpec::default() };
+    logs.write_child("edits3", &ChildSpec { events: vec![turn_start()], ..spec }).unwrap();
+    let session = SessionKey::new("dsh", "open").unwrap();
+    world.engine.mark(&session, 61, None, None).unwrap();
+    let request = FoldRequest { session: session.clone(), end: RegionEnd::Tail, ..request() };
+    let error = world.engine.fold(&request, &ChildFolds::new(logs), &ReportSource::Extract).unwrap_err();
+    assert_eq!(error.code(), "OPEN_TURN");
+    assert!(world.engine.has_active(&session).unwrap());
+}
+
+fn turn_start() -> LogEvent {
+    let data = LogEvent::payload(&json!({"turn": 3})).unwrap();
+    LogEvent { seq: Seq(0), time: 0, kind: "turn/start".into(), data, surface: None, sources: None, ignorable: false }
 }

@@ -3,43 +3,52 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use checkpoint_core::{
-    Beat, EngineError, ErrorKind, IntentState, PointKind, Position, Recovery, RestoreRequest, SaveRequest, Scope,
-    SessionKey, SessionLog, Status, Turn, boundary_of_turn,
+    Beat, EngineError, ErrorKind, FilesWhere, IntentState, PointKind, Position, Recovery, RestoreRequest, SaveRequest,
+    Scope, SessionKey, SessionLog, Status, Turn, boundary_of_turn,
 };
 use testkit::Host;
 
 use crate::world::{World, to, undo};
 
-fn key() -> SessionKey {
+pub(crate) fn key() -> SessionKey {
     SessionKey::parse("h:s").unwrap()
 }
 
-fn capture(world: &World, turn: u32, kind: PointKind, beat: Beat) {
-    let seq = world.sessions.push(&key(), beat);
-    let position =
-        Some(Position { seq, anchor: None, prefix: Some(world.sessions.prefix_digest(&key(), seq).unwrap()) });
-    let request = SaveRequest { turn: Some(Turn(turn)), position, ..SaveRequest::of(key(), kind) };
+/// Appends an event and makes the point that goes with it.
+pub(crate) fn capture_in(world: &World, session: &SessionKey, turn: u32, kind: PointKind, beat: Beat) {
+    let seq = world.sessions.push(session, beat);
+    let prefix = Some(world.sessions.prefix_digest(session, seq).unwrap());
+    let position = Some(Position { seq, anchor: None, prefix });
+    let request = SaveRequest { turn: Some(Turn(turn)), position, ..SaveRequest::of(session.clone(), kind) };
     world.engine.save(&request).unwrap();
 }
 
+/// A turn that writes `a`.
+pub(crate) fn turn_of(world: &World, session: &SessionKey, turn: u32, content: &str) {
+    capture_in(world, session, turn, PointKind::TurnStart, Beat::TurnStart(Turn(turn)));
+    world.write("a", content);
+    capture_in(world, session, turn, PointKind::TurnEnd, Beat::TurnEnd(Turn(turn)));
+}
+
 /// A conversation of two turns, each of which writes `a`.
-fn talked() -> World {
-    let world = World::plain();
+pub(crate) fn talked() -> World {
+    talked_in(World::plain())
+}
+
+pub(crate) fn talked_in(world: World) -> World {
     world.write("a", "v0");
     world.sessions.start(&key());
     for turn in 1..=2 {
-        capture(&world, turn, PointKind::TurnStart, Beat::TurnStart(Turn(turn)));
-        world.write("a", &format!("v{turn}"));
-        capture(&world, turn, PointKind::TurnEnd, Beat::TurnEnd(Turn(turn)));
+        turn_of(&world, &key(), turn, &format!("v{turn}"));
     }
     world
 }
 
-fn both(target: &str) -> RestoreRequest {
+pub(crate) fn both(target: &str) -> RestoreRequest {
     RestoreRequest { scope: Scope::Both, ..to(target) }
 }
 
-fn child(id: &str) -> SessionKey {
+pub(crate) fn child(id: &str) -> SessionKey {
     SessionKey::new("h", id).unwrap()
 }
 
@@ -53,7 +62,9 @@ fn files_and_conversation_go_to_one_boundary() {
     // Cut at the end of turn 1: events 0, 1 and 2.
     let (length, notice) = world.sessions.tail(&child(&made)).unwrap();
     assert_eq!(length, 3);
-    assert!(notice.unwrap().contains("Read files again"));
+    let notice = notice.unwrap();
+    assert!(notice.contains("1 path restored (a)") && notice.contains("read a file again"), "{notice}");
+    assert!(notice.contains(&done.guard.unwrap().short()), "002-38: the guard is named: {notice}");
     assert_eq!(world.sessions.header(&child(&made)).unwrap().parent, Some(key()));
     assert_eq!(world.sessions.tail(&key()), before, "the source is never modified");
     // 000: `t1` is inclusive.
@@ -76,8 +87,10 @@ fn c7_the_first_turn_gives_an_empty_child() {
 fn scope_narrows_and_both_needs_a_door() {
     let world = talked();
     let chat = world.engine.restore(&RestoreRequest { scope: Scope::Chat, ..to("h:s/t1") }).unwrap();
-    assert!(chat.context_only && chat.child.is_some());
+    assert!(chat.context_only);
     assert_eq!(world.read("a"), "v2");
+    let (_, notice) = world.sessions.tail(&child(&chat.child.unwrap())).unwrap();
+    assert!(notice.unwrap().contains("left as they are"));
     let files = world.engine.restore(&RestoreRequest { scope: Scope::Files, ..to("h:s/t1") }).unwrap();
     assert!(files.child.is_none());
     assert_eq!(world.read("a"), "v1");
@@ -165,4 +178,97 @@ fn c003_01_a_label_is_kept_on_the_point_at_its_boundary() {
     assert_eq!(world.engine.name_boundary(&key(), ends[0], "t7", None).unwrap(), None, "an address");
     assert_eq!(world.engine.name_boundary(&child("x"), ends[0], "free", None).unwrap(), None, "no point there");
     assert_eq!(world.engine.index().names().unwrap().len(), 1);
+}
+
+/// A turn that only talked has its two records like any other, and can be gone back to.
+#[test]
+fn every_turn_has_its_records_whether_it_wrote_or_not() {
+    let world = talked();
+    capture_in(&world, &key(), 3, PointKind::TurnStart, Beat::TurnStart(Turn(3)));
+    capture_in(&world, &key(), 3, PointKind::TurnEnd, Beat::TurnEnd(Turn(3)));
+    for (target, kind) in [("h:s/t3^", PointKind::TurnStart), ("h:s/t3", PointKind::TurnEnd)] {
+        let found = world.engine.find(None, target).unwrap().point.unwrap();
+        assert_eq!((found.kind, found.turn, found.changed), (kind, Some(Turn(3)), 0));
+    }
+}
+
+/// 004-32, story 10: the end of a turn that is open is no place to cut at. An open turn at the end of the log does not
+/// keep earlier ends from being cut at.
+#[test]
+fn tn28_tn31_an_open_turn_is_refused_and_earlier_ends_are_not() {
+    let world = talked();
+    capture_in(&world, &key(), 3, PointKind::TurnStart, Beat::TurnStart(Turn(3)));
+    world.write("a", "half");
+    let before = (world.scan(), world.sessions.sessions().len());
+    for scope in [Scope::Default, Scope::Both, Scope::Chat, Scope::Files] {
+        let request = RestoreRequest { scope, ..to("h:s/t3") };
+        for error in [world.engine.restore(&request).unwrap_err(), world.engine.preview(&request).unwrap_err()] {
+            assert_eq!((error.code(), error.kind()), ("OPEN_TURN", ErrorKind::Decision), "{scope:?}");
+        }
+    }
+    let after = RestoreRequest { boundary: Some(checkpoint_core::BoundaryRule::After), ..to("h:s/t3^") };
+    assert_eq!(world.engine.restore(&after).unwrap_err().code(), "OPEN_TURN");
+    assert_eq!((world.scan(), world.sessions.sessions().len()), before, "nothing was written");
+    assert!(world.engine.unfinished().unwrap().is_none());
+    let done = world.engine.restore(&RestoreRequest { scope: Scope::Chat, ..to("h:s/t1") }).unwrap();
+    assert_eq!(world.sessions.header(&child(&done.child.unwrap())).unwrap().seed_length, 3);
+}
+
+/// Story 10: a position that only the log knows needs no point, where only the conversation goes there.
+#[test]
+fn the_log_alone_says_where_to_cut() {
+    let world = World::plain();
+    world.write("a", "v0");
+    world.save();
+    world.sessions.start(&key());
+    for turn in 1..=6 {
+        world.sessions.push(&key(), Beat::TurnStart(Turn(turn)));
+        world.sessions.push(&key(), Beat::TurnEnd(Turn(turn)));
+    }
+    for (target, seed) in [("h:s/t3", 7), ("h:s/t4^", 7), ("h:s/t1^", 0), ("h:s/seq:9", 9)] {
+        let done = world.engine.restore(&RestoreRequest { scope: Scope::Chat, ..to(target) }).unwrap();
+        assert!(done.context_only, "{target}");
+        assert_eq!(world.sessions.header(&child(&done.child.unwrap())).unwrap().seed_length, seed, "{target}");
+        let error = world.engine.restore(&to(target)).unwrap_err();
+        assert_eq!(error.code(), "not-found", "files cannot go where there is no point: {target}");
+    }
+    for missing in ["h:s/t9", "h:s/t9^", "h:s/seq:99", "h:s/step:2"] {
+        let error = world.engine.restore(&RestoreRequest { scope: Scope::Chat, ..to(missing) }).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound, "{missing}");
+    }
+}
+
+/// A point that says nothing of its place belongs to where the conversation was when it was made.
+#[test]
+fn a_point_without_a_position_is_cut_by_the_one_before_it() {
+    let world = talked();
+    let manual =
+        world.engine.save(&SaveRequest { note: Some("x".into()), ..SaveRequest::of(key(), PointKind::Manual) });
+    let cut = world.engine.preview(&to(manual.unwrap().point.id)).unwrap().cut.unwrap();
+    assert_eq!(cut.rule, "end of turn 2");
+    // With nothing before it files go back alone, and it is said; the conversation is never cut at random.
+    let other = SessionKey::parse("h:o").unwrap();
+    world.sessions.start(&other);
+    let lone = world.engine.save(&SaveRequest::of(other, PointKind::Manual)).unwrap().point.id;
+    let preview = world.engine.preview(&to(lone)).unwrap();
+    assert!(preview.cut.is_none() && preview.notes.iter().any(|note| note.starts_with("files only: nothing says")));
+    assert_eq!(world.engine.preview(&both(&lone.to_string())).unwrap_err().code(), "INVALID_BOUNDARY");
+}
+
+/// 000-16, deviation 7: with `files = git-only` a workspace outside git keeps its files, and only there.
+#[test]
+fn c000_16_outside_git_only_the_conversation_goes_back() {
+    let plain = talked();
+    let request = RestoreRequest { files: FilesWhere::GitOnly, ..to("h:s/t1") };
+    let preview = plain.engine.preview(&request).unwrap();
+    assert!(!preview.files && preview.plan.is_empty());
+    let done = plain.engine.restore(&request).unwrap();
+    assert!(done.context_only && done.restored.is_empty() && done.child.is_some());
+    assert_eq!(plain.read("a"), "v2");
+    let files = RestoreRequest { scope: Scope::Files, ..request.clone() };
+    assert_eq!(plain.engine.restore(&files).unwrap_err().code(), "FORK_UNSUPPORTED");
+    let git = talked_in(World::new(crate::world::Kind::Memory, true, checkpoint_core::CapturePolicy::default()));
+    let done = git.engine.restore(&request).unwrap();
+    assert!(!done.context_only);
+    assert_eq!(git.read("a"), "v1");
 }

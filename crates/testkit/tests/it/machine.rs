@@ -142,7 +142,12 @@ fn perform(root: &Path, edit: &Edit) {
                 if let Some(parent) = path.parent() {
                     drop(fs::create_dir_all(parent));
                 }
-                drop(fs::write(&path, vec![*c; *len]));
+                // A comment where it becomes a `.gitignore`: a random rule there would leave out what no oracle expects.
+                let mut content = vec![*c; *len];
+                if let Some(first) = content.first_mut() {
+                    *first = b'#';
+                }
+                drop(fs::write(&path, content));
             }
         }
         Edit::Remove(n) => {

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use checkpoint_core::{
-    Approver, CapturePolicy, Clock, Decision, Engine, Held, IdSource, IndexStore, LockError, LockMode, Place,
-    PointKind, Preview, RelPath, Required, RestorePolicy, RestoreRequest, ReverseRequest, SaveRequest, Saved,
+    Approver, CapturePolicy, Clock, Decision, Engine, Held, HostState, IdSource, IndexStore, LockError, LockMode,
+    Place, PointKind, Preview, RelPath, Required, RestorePolicy, RestoreRequest, ReverseRequest, SaveRequest, Saved,
     SessionKey, SessionLog, SnapshotBackend, StoreLock, Timestamp, Turn, WorkspaceId,
 };
 use workspace_fs::{Crash, RealWorkspace};
@@ -126,9 +126,15 @@ impl Crash for Trap {
 #[derive(Default)]
 pub(crate) struct Yes {
     action: Mutex<Option<Action>>,
+    other: Mutex<Option<Decision>>,
 }
 
 impl Yes {
+    /// Says something else from now on.
+    pub(crate) fn says(&self, decision: Decision) {
+        *self.other.lock().unwrap() = Some(decision);
+    }
+
     pub(crate) fn after(&self, action: impl FnOnce() + Send + 'static) {
         *self.action.lock().unwrap() = Some(Box::new(action));
     }
@@ -146,7 +152,7 @@ impl Approver for Yes {
         if let Some(action) = action {
             action();
         }
-        Decision::Approved
+        self.other.lock().unwrap().clone().unwrap_or(Decision::Approved)
     }
 }
 
@@ -169,6 +175,7 @@ pub(crate) struct World {
     ids: Arc<Counter>,
     lock: Arc<LocalLock>,
     pub(crate) sessions: Arc<testkit::MemoryLog>,
+    pub(crate) host: Arc<testkit::FakeHost>,
     pub(crate) policy: CapturePolicy,
     pub(crate) engine: Engine,
 }
@@ -191,9 +198,10 @@ impl World {
         }
         let memory = Arc::new(index_store::MemoryIndex::new());
         let (trap, approver, clock) = (Arc::default(), Arc::default(), Arc::default());
-        let (ids, lock, sessions) = (Arc::default(), Arc::default(), Arc::default());
-        let engine = compose(dir.path(), kind, &memory, &trap, &approver, &clock, &ids, &lock, &sessions, &policy);
-        Self { dir, kind, memory, trap, approver, clock, ids, lock, sessions, policy, engine }
+        let (ids, lock, sessions, host) = (Arc::default(), Arc::default(), Arc::default(), Arc::default());
+        let engine =
+            compose(dir.path(), kind, &memory, &trap, &approver, &clock, &ids, &lock, &sessions, &host, &policy);
+        Self { dir, kind, memory, trap, approver, clock, ids, lock, sessions, host, policy, engine }
     }
 
     pub(crate) fn plain() -> Self {
@@ -214,6 +222,7 @@ impl World {
             &self.ids,
             &self.lock,
             &self.sessions,
+            &self.host,
             &self.policy,
         );
     }
@@ -300,6 +309,7 @@ fn compose(
     ids: &Arc<Counter>,
     lock: &Arc<LocalLock>,
     sessions: &Arc<testkit::MemoryLog>,
+    host: &Arc<testkit::FakeHost>,
     policy: &CapturePolicy,
 ) -> Engine {
     let root = base.join("ws");
@@ -345,6 +355,7 @@ fn compose(
     })
     .approver(Arc::clone(approver) as Arc<dyn Approver>)
     .sessions(Arc::clone(sessions) as Arc<dyn SessionLog>)
+    .host_state(Arc::clone(host) as Arc<dyn HostState>)
     .capture_policy(policy.clone())
     .build()
 }

@@ -7,7 +7,10 @@ mod admit;
 mod check;
 mod container;
 mod digest;
+mod draft;
 mod error;
+mod fold;
+mod fork;
 mod header;
 mod inspect;
 mod json;
@@ -16,6 +19,7 @@ mod read;
 mod root;
 mod rows;
 mod session_log;
+pub mod strict;
 mod vocabulary;
 
 use std::{
@@ -30,6 +34,8 @@ pub(crate) use self::admit::{Admission, folder_of, header_line, new_header, take
 pub use self::{
     container::Encoding,
     error::{LogError, Place},
+    fold::ChildFolds,
+    fork::{ChildSpec, Cut, Forked, Repaired},
     header::LogHeader,
     inspect::{Boundary, Inspection, Problem, SessionSummary, TurnSpan},
     paths::{encode_segment, project_key},

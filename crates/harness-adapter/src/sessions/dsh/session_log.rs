@@ -1,16 +1,20 @@
 //! The seam to the engine.
 
-use std::{ops::ControlFlow, path::PathBuf};
+use std::{
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
 
 use checkpoint_core::{
-    Beat, ForkRequest, JsonText, Seq, SessionError, SessionHeader, SessionKey, SessionLog, Step, Turn,
+    Beat, ForkRequest, JsonText, Resident, Seq, SessionError, SessionHeader, SessionKey, SessionLog, Step, Timestamp,
+    Turn,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    DshLogs, HARNESS, LogError, LogHeader, digest::Prefix, inspect::turn_data, json::integer, no_event, read::Log,
-    rows::Row, vocabulary::WRITTEN,
+    ChildSpec, Cut, DshLogs, HARNESS, LogError, LogHeader, digest::Prefix, inspect::turn_data, json::integer, no_event,
+    read::Log, rows::Row, vocabulary::WRITTEN,
 };
 
 /// The error that the engine knows, by the session it is about.
@@ -90,6 +94,7 @@ impl DshLogs {
             parent: header.parent.as_ref().and_then(Self::key),
             seed_length,
             cwd: header.cwd.as_ref().map(|cwd| PathBuf::from(cwd.to_string())).unwrap_or_default(),
+            subagent: header.subagent,
         }
     }
 
@@ -161,8 +166,20 @@ impl SessionLog for DshLogs {
     }
 
     fn fork(&self, request: &ForkRequest) -> Result<SessionHeader, SessionError> {
-        let _ = request;
-        Err(SessionError::Unsupported)
+        let source = &request.source;
+        let child = SessionKey::new(HARNESS, &request.child)
+            .map_err(|_| translate(source, LogError::BadId { id: request.child.clone() }))?;
+        let spec = ChildSpec {
+            cut: request.boundary.map_or(Cut::Empty, |boundary| Cut::At(boundary.seq())),
+            child: Some(request.child.clone()),
+            notice: request.notice.clone(),
+            ..ChildSpec::default()
+        };
+        if source.harness() != HARNESS {
+            return Err(SessionError::NotFound(source.clone()));
+        }
+        self.write_child(source.id(), &spec).map_err(|error| translate(source, error))?;
+        self.header(&child)
     }
 
     fn find_child(&self, request: &ForkRequest) -> Result<Option<SessionHeader>, SessionError> {
@@ -183,4 +200,40 @@ impl SessionLog for DshLogs {
         }
         if same { Ok(Some(head)) } else { Err(SessionError::AlreadyExists(request.child.clone())) }
     }
+
+    /// As the host itself names them.
+    fn name_child(&self, _: &SessionKey, uuid: &str) -> String {
+        format!("session-{uuid}")
+    }
+
+    /// By the directory in the head of each log, compared as real paths; logs with a problem are passed over.
+    fn working_in(&self, dir: &Path) -> Result<Vec<Resident>, SessionError> {
+        let list = self.list().map_err(|error| SessionError::Harness { source: error.into() })?;
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let dir = real(dir);
+        let mut here = Vec::new();
+        for entry in list.into_iter().filter(|entry| !entry.subagent && entry.problem.is_none()) {
+            let (Some(key), Some(cwd)) = (entry.key, entry.cwd) else { continue };
+            if real(Path::new(&cwd)) == dir {
+                here.push(Resident { key, seen: written(&entry.path).unwrap_or(millis(entry.created_at)) });
+            }
+        }
+        here.sort_by_key(|resident| std::cmp::Reverse(resident.seen));
+        Ok(here)
+    }
+
+    fn location(&self, session: &SessionKey) -> Option<PathBuf> {
+        let ours = Some(session).filter(|session| session.harness() == HARNESS)?;
+        self.find(ours.id()).ok().map(|found| found.path)
+    }
+}
+
+fn millis(time: u64) -> Timestamp {
+    Timestamp(i64::try_from(time).unwrap_or(i64::MAX))
+}
+
+/// When a log was last written.
+fn written(path: &Path) -> Option<Timestamp> {
+    let time = path.metadata().ok()?.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+    Some(millis(u64::try_from(time.as_millis()).ok()?))
 }

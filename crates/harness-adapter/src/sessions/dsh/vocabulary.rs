@@ -108,7 +108,7 @@ pub(super) fn kind(name: &str, version: u64) -> Option<&'static Kind> {
 }
 
 /// Names of types, each kept once: a log has many events and few types.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Names(Vec<Arc<str>>);
 
 impl Names {
