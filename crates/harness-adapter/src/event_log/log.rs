@@ -215,7 +215,7 @@ impl OpenLog {
             medium.cut(disk.len).map_err(self.failed("cut off what a failed write left of"))?;
             disk.dirty = false;
         }
-        let found = medium.len().map_err(self.failed("look at"))?;
+        let found = medium.size().map_err(self.failed("look at"))?;
         if found != disk.len {
             return Err(EventLogError::Changed { path: self.path.clone(), expected: disk.len, found });
         }

@@ -11,7 +11,7 @@ use std::{
 /// The file of a log, open for appending.
 pub trait LogMedium: fmt::Debug + Send {
     /// Bytes it has.
-    fn len(&self) -> io::Result<u64>;
+    fn size(&self) -> io::Result<u64>;
 
     /// Appends and syncs. After an error any beginning of `bytes` may be there.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
@@ -21,7 +21,7 @@ pub trait LogMedium: fmt::Debug + Send {
 }
 
 impl LogMedium for File {
-    fn len(&self) -> io::Result<u64> {
+    fn size(&self) -> io::Result<u64> {
         self.metadata().map(|facts| facts.len())
     }
 

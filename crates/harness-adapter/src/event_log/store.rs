@@ -130,7 +130,7 @@ impl EventLogStore for JsonlStore {
         if let Some(torn) = summary.torn {
             medium.cut(torn.offset).map_err(failed("cut the torn end off"))?;
         }
-        let len = medium.len().map_err(failed("look at"))?;
+        let len = medium.size().map_err(failed("look at"))?;
         let log = OpenLog::resumed(id, &path, len, &events, lock, Arc::clone(&self.medium))?;
         let closers = open_turn_closers(&events, ClosersCause::Interrupted);
         for closer in &closers {

@@ -53,8 +53,8 @@ struct Flaky {
 }
 
 impl LogMedium for Flaky {
-    fn len(&self) -> io::Result<u64> {
-        LogMedium::len(&self.file)
+    fn size(&self) -> io::Result<u64> {
+        self.file.size()
     }
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.plan.appends.fetch_add(1, Ordering::SeqCst);
