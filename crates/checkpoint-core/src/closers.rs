@@ -138,6 +138,10 @@ impl OpenTurn {
     /// The events that close the open turn, none when there is none (004-11): for each unanswered call of the open step
     /// a result, in the model's order; the end of the step; the end of the turn. Positions go on after the last event
     /// seen, times are that event's.
+    ///
+    /// # Panics
+    ///
+    /// Never: what it writes is JSON.
     pub fn closers(&self, cause: ClosersCause) -> Vec<LogEvent> {
         let (Some(turn), Some((last, time))) = (self.turn, self.last) else { return Vec::new() };
         let mut seq = last.0;
@@ -210,8 +214,7 @@ fn result(turn: Turn, step: Step, pending: &Pending, at: u64, cause: ClosersCaus
         }
     };
     written.expect("a text takes what is written to it");
-    data.push_str(&format!(r#","error":{{"name":"{name}","code":"{code}"}}}}"#));
-    data
+    data + &format!(r#","error":{{"name":"{name}","code":"{code}"}}}}"#)
 }
 
 /// The events that close the turn that is open at the end of `events`: [`OpenTurn`] over a whole log.

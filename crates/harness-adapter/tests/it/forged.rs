@@ -47,8 +47,8 @@ fn c004_20_forged_logs_get_the_hosts_verdict() {
         assert_eq!(list.is_ok(), verdict.list == "ok", "{variant}: {list:?}");
         if let Ok(summary) = load {
             let tail = verdict.said.split(" | ").next().unwrap();
-            let last = tail.rsplit(' ').next().and_then(|last| last.split(':').next()).unwrap();
-            assert_eq!(summary.events, last.parse::<u64>().map_or(0, |last| last + 1), "{variant}");
+            let seq = tail.rsplit(' ').next().and_then(|event| event.split(':').next()).unwrap();
+            assert_eq!(summary.events, seq.parse::<u64>().map_or(0, |seq| seq + 1), "{variant}");
             assert_eq!(summary.torn.is_some(), variant == "v-torn");
             assert!(home.logs().inspect(variant).unwrap().loadable);
         } else if let Ok(inspection) = home.logs().inspect(variant) {

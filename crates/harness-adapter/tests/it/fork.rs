@@ -54,7 +54,7 @@ fn c004_33_a_child_is_the_parents_prefix_and_an_end_seed() {
     let home = Home::of(&["02-edits-3turn"]);
     let forked = logs(&home).fork_at("edits3", Some(Seq(101)), Some("child"), None).unwrap();
     assert_eq!((forked.seed_length, forked.boundary, forked.closers, forked.events), (102, Some(Seq(101)), 0, 103));
-    assert_eq!(home.new_files(), [forked.path.clone()], "nothing else is left");
+    assert_eq!(home.new_files(), std::slice::from_ref(&forked.path), "nothing else is left");
     let parent = home.sessions().join(PROJECT).join("edits3/session.jsonl.zstd");
     let ((header, mut rows), (_, parents)) = (split(&forked.path), split(&parent));
     assert_eq!(

@@ -1,8 +1,10 @@
 //! Session logs, against what the real host wrote and said.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests make and read files directly")]
 
+mod damage;
 mod forged;
 mod fork;
+mod made;
 mod real;
 mod repair;
 mod vectors;

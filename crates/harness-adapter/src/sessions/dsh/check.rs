@@ -71,6 +71,13 @@ struct Holds<'a> {
     message: Message<'a>,
 }
 
+/// The same, its message unread.
+#[derive(Deserialize)]
+struct Holder<'a> {
+    #[serde(borrow)]
+    message: &'a RawValue,
+}
+
 #[derive(Deserialize)]
 struct ResultBlock<'a> {
     #[serde(borrow, rename = "type")]
@@ -179,7 +186,9 @@ impl Checker {
         let place =
             |seq: Seq| self.nodes.iter().position(|node| node.seq == seq.0).ok_or("no message is there to replace");
         let (start, end) = (place(start)?, place(end)?);
-        let replaced = self.nodes.get(start..=end).ok_or("the replacement ends before it starts")?;
+        // A range that ends right before its start would be an empty one, not an error.
+        ensure(start <= end, "the replacement ends before it starts")?;
+        let replaced = self.nodes.get(start..=end).unwrap_or_default();
         let named: std::collections::BTreeSet<u64> = from.iter().map(|seq| seq.0).collect();
         ensure(replaced.iter().all(|node| named.contains(&node.seq)), "sourceEventSeqs lack a replaced message")?;
         if let Some(fixed) = fixed {
@@ -233,9 +242,9 @@ fn fixed(data: &RawValue, block: &RawValue) -> Checked<[u8; 8]> {
     let mut digest = Sha256::new();
     let mut add = |object: &RawValue, without: &str| -> Checked<()> {
         let unread = "the message has not the shape of one";
-        let map: std::collections::BTreeMap<&str, &RawValue> =
-            serde_json::from_str(object.get()).or_else(|_| Err(unread))?;
-        for (key, value) in map.into_iter().filter(|(key, _)| *key != without) {
+        let map: std::collections::BTreeMap<String, &RawValue> =
+            serde_json::from_str(object.get()).map_err(|_| unread)?;
+        for (key, value) in map.into_iter().filter(|(key, _)| key != without) {
             digest.update(key);
             digest.update([0]);
             digest.update(value.get());
@@ -244,17 +253,12 @@ fn fixed(data: &RawValue, block: &RawValue) -> Checked<[u8; 8]> {
         digest.update([0]);
         Ok(())
     };
-    #[derive(Deserialize)]
-    struct Holder<'a> {
-        #[serde(borrow)]
-        message: &'a RawValue,
-    }
     let holder: Holder<'_> = serde_json::from_str(data.get()).map_err(|_| "the message has not the shape of one")?;
     add(data, "message")?;
     add(holder.message, "content")?;
     add(block, "content")?;
-    let [a, b, c, d, e, f, g, h, ..] = <[u8; 32]>::from(digest.finalize());
-    Ok([a, b, c, d, e, f, g, h])
+    let whole: [u8; 32] = digest.finalize().into();
+    Ok(*whole.first_chunk().expect("8 are fewer than 32"))
 }
 
 fn request_header(data: &RawValue) -> Checked<()> {

@@ -69,14 +69,12 @@ pub(super) fn scan(path: &Path, file: &File, len: u64, most: usize) -> Result<Fr
     let mut start = 0;
     while start < len && frames.whole.len() < most {
         let mut at = Cursor { path, reader: &mut reader, at: start, len };
-        match at.frame()? {
-            Some(end) => frames.whole.push(Frame { start, end }),
-            None => {
-                frames.torn = Some(start);
-                break;
-            }
-        }
-        start = frames.whole.last().map_or(len, |frame| frame.end);
+        let Some(end) = at.frame()? else {
+            frames.torn = Some(start);
+            break;
+        };
+        frames.whole.push(Frame { start, end });
+        start = end;
     }
     Ok(frames)
 }
@@ -182,8 +180,7 @@ pub(super) fn header_line(
             break;
         }
     }
-    let lines = line.iter().filter(|byte| **byte == b'\n').count();
-    if lines != 1 || !line.ends_with(b"\n") {
+    if line.iter().position(|byte| *byte == b'\n') != Some(line.len().wrapping_sub(1)) {
         return Err(LogError::corrupt(path, Place::Byte(0), "the first frame is not exactly one header line"));
     }
     Ok(Some((line, first.end)))
@@ -371,9 +368,8 @@ impl<'a> Decoded<'a> {
             match result {
                 // What a torn frame still gives is kept; the rest of it is what a crash left.
                 Err(_) if torn => self.frame = None,
-                Err(_) => return Err(bad()),
                 Ok(0) if self.at == frame.end && !torn => self.frame = None,
-                Ok(0) => return Err(bad()),
+                Ok(0) | Err(_) => return Err(bad()),
                 Ok(_) if read == 0 && written == 0 && self.at == frame.end => {
                     if !torn {
                         return Err(bad());

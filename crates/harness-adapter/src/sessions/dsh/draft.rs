@@ -94,9 +94,8 @@ impl Draft {
         encoding: Encoding,
         random: [u8; 16],
     ) -> Result<Self, LogError> {
-        let [a, b, c, d, e, f, ..] = random;
         // The host's own pattern, which every reader of it passes over.
-        let temp = format!("{name}.{}.tmp", HEXLOWER.encode(&[a, b, c, d, e, f]));
+        let temp = format!("{name}.{}.tmp", HEXLOWER.encode(&random[..6]));
         let mut draft = Self { dir, above, temp, name, folder, encoding, out: Out::Moving, published: false };
         let file = draft.dir.create_file(draft.temp.as_bytes()).map_err(LogError::io("create", draft.temp()))?;
         draft.out = Out::Bare(BufWriter::with_capacity(1 << 17, file));
@@ -124,12 +123,15 @@ impl Draft {
     }
 
     fn try_row(&mut self, row: &[u8]) -> io::Result<()> {
-        if let (Encoding::Zstd, Out::Bare(_)) = (self.encoding, &self.out) {
-            if let Out::Bare(file) = std::mem::replace(&mut self.out, Out::Moving) {
-                let mut encoder = Encoder::new(file, LEVEL)?;
-                encoder.include_checksum(true)?;
-                self.out = Out::Frame(Box::new(encoder), 0);
-            }
+        if self.encoding == Encoding::Zstd {
+            self.out = match std::mem::replace(&mut self.out, Out::Moving) {
+                Out::Bare(file) => {
+                    let mut encoder = Encoder::new(file, LEVEL)?;
+                    encoder.include_checksum(true)?;
+                    Out::Frame(Box::new(encoder), 0)
+                }
+                out => out,
+            };
         }
         match &mut self.out {
             Out::Bare(file) => file.write_all(row)?,

@@ -197,8 +197,7 @@ pub(super) fn uuid(mut random: [u8; 16]) -> String {
     random[6] = random[6] & 0x0f | 0x40;
     random[8] = random[8] & 0x3f | 0x80;
     let hex = HEXLOWER.encode(&random);
-    let (a, b, c, d, e) = (&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]);
-    format!("{a}-{b}-{c}-{d}-{e}")
+    [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
 }
 
 /// What the child's model is told: a message that the host knows as one of a plugin.

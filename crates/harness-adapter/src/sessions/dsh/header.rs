@@ -1,6 +1,6 @@
 //! The first line of a log.
 
-use std::path::Path;
+use std::{fmt::Write as _, path::Path};
 
 use checkpoint_core::JsonText;
 use serde::Deserialize;
@@ -151,7 +151,8 @@ impl LogHeader {
         );
         let mut push = |key: &str, value: Option<String>| {
             if let Some(value) = value {
-                line.push_str(&format!(r#","{key}":{value}"#));
+                // Writing to a text cannot fail.
+                let _ = write!(line, r#","{key}":{value}"#);
             }
         };
         push("cwd", self.cwd.as_ref().map(JsonText::to_json));

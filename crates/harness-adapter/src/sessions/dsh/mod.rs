@@ -131,7 +131,7 @@ impl DshLogs {
                 (Ok(_), Ok(header)) => root::check_place(&sessions, found, header).err().as_ref().map(Problem::from),
             };
             let glance = header.ok().or_else(|| header::glance(line.as_deref().ok()?));
-            list.push(summary(found, glance, problem));
+            list.push(summary(found, glance.as_ref(), problem));
         }
         for at in 0..list.len() {
             let twin = list.iter().enumerate().find(|(other, entry)| *other != at && entry.id == list[at].id);
@@ -241,7 +241,8 @@ impl DshLogs {
     /// # Errors
     ///
     /// When the log can be followed no further, after the events before that place; not for faults that only the host
-    /// minds, which are among the problems.
+    /// minds, which are among the problems. A frame's checksum comes after its rows: what was handed over before an error
+    /// may be part of the damage.
     pub fn for_each_event(
         &self,
         id: &str,
@@ -313,21 +314,21 @@ fn no_event(path: &Path, seq: u64) -> LogError {
     LogError::corrupt(path, Place::Event(Seq(seq)), "the row is no event: a field is missing or has the wrong type")
 }
 
-fn summary(found: &Found, header: Option<LogHeader>, problem: Option<Problem>) -> SessionSummary {
+fn summary(found: &Found, header: Option<&LogHeader>, problem: Option<Problem>) -> SessionSummary {
     let folder = || found.dir().file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let id = header.as_ref().map_or_else(folder, |header| header.id.to_string());
+    let id = header.map_or_else(folder, |header| header.id.to_string());
     let text = |text: Option<&JsonText>| text.map(JsonText::to_string);
     SessionSummary {
-        key: header.as_ref().and_then(|header| SessionKey::new(HARNESS, &header.id.to_text()?).ok()),
+        key: header.and_then(|header| SessionKey::new(HARNESS, &header.id.to_text()?).ok()),
         id,
         path: found.path.clone(),
         encoding: found.encoding,
-        version: header.as_ref().map_or(0, |header| header.version),
-        created_at: header.as_ref().map_or(0, |header| header.created_at),
-        cwd: text(header.as_ref().and_then(|header| header.cwd.as_ref())),
-        parent: text(header.as_ref().and_then(|header| header.parent.as_ref())),
-        seed_length: header.as_ref().and_then(|header| header.seed_length),
-        subagent: header.as_ref().is_some_and(|header| header.subagent),
+        version: header.map_or(0, |header| header.version),
+        created_at: header.map_or(0, |header| header.created_at),
+        cwd: text(header.and_then(|header| header.cwd.as_ref())),
+        parent: text(header.and_then(|header| header.parent.as_ref())),
+        seed_length: header.and_then(|header| header.seed_length),
+        subagent: header.is_some_and(|header| header.subagent),
         problem,
     }
 }

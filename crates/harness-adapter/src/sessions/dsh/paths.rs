@@ -2,6 +2,8 @@
 //!
 //! Both work on UTF-16 code units, as the host does, so that a lone surrogate keeps its place.
 
+use std::fmt::Write as _;
+
 use checkpoint_core::JsonText;
 
 /// The directory of sessions whose header names no working directory.
@@ -17,7 +19,10 @@ fn plain(unit: u16) -> Option<char> {
 fn push(text: &mut String, unit: u16) {
     match plain(unit) {
         Some(c) => text.push(c),
-        None => text.push_str(&format!("~{unit:04X}")),
+        None => {
+            // Writing to a text cannot fail.
+            let _ = write!(text, "~{unit:04X}");
+        }
     }
 }
 

@@ -78,6 +78,9 @@ impl End {
 /// What [`Log::rows`] calls back with.
 pub(super) type Visit<'v> = dyn FnMut(&Row<'_>, &[u8], At) -> Result<ControlFlow<()>, LogError> + 'v;
 
+/// What [`Log::rows_again`] calls back with.
+pub(super) type Again<'v> = dyn FnMut(&Row<'_>, &[u8]) -> Result<(), LogError> + 'v;
+
 /// Which version a file name stands for; `None` for a file that is no log.
 pub(super) fn named(name: &str) -> Option<(Option<u64>, Encoding)> {
     let rest = name.strip_prefix("session")?;
@@ -216,12 +219,7 @@ impl Log {
 
     /// The rows from `from`, where a row and, in a compressed log, a frame begins, to before event `to`. They have been
     /// read and accepted before.
-    pub(super) fn rows_again(
-        &self,
-        from: u64,
-        to: u64,
-        visit: &mut dyn FnMut(&Row<'_>, &[u8]) -> Result<(), LogError>,
-    ) -> Result<(), LogError> {
+    pub(super) fn rows_again(&self, from: u64, to: u64, visit: &mut Again<'_>) -> Result<(), LogError> {
         let mut lines = Lines::new(&self.path, &self.file, self.frames.as_ref(), from, self.len, 0)?;
         let changed = || LogError::Changed { path: self.path.clone() };
         let mut next = None;

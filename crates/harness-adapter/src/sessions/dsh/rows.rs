@@ -213,22 +213,18 @@ impl Packed<'_> {
             if let Some(gap) = place.checked_sub(1).and_then(|before| self.gaps.get(before)) {
                 time = time.saturating_add(*gap);
             }
-            let mut data = format!(r#"{{"turn":{turn},"step":{step},"chunk":{{"type":"#);
-            match self.piece {
-                Piece::Text => data.push_str(&format!(r#""text-delta","index":{index},"text":{part}"#)),
-                Piece::Reasoning => data.push_str(&format!(r#""reasoning-delta","index":{index},"text":{part}"#)),
+            let chunk = match self.piece {
+                Piece::Text => format!(r#""text-delta","index":{index},"text":{part}"#),
+                Piece::Reasoning => format!(r#""reasoning-delta","index":{index},"text":{part}"#),
                 Piece::ToolCall => {
-                    data.push_str(&format!(r#""tool-call-delta","index":{index}"#));
-                    if let Some(id) = self.id {
-                        data.push_str(&format!(r#","id":{id}"#));
-                    }
-                    if let Some(name) = self.name {
-                        data.push_str(&format!(r#","name":{name}"#));
-                    }
-                    data.push_str(&format!(r#","argumentsDelta":{part}"#));
+                    let field = |key: &str, value: Option<&RawValue>| {
+                        value.map(|value| format!(r#","{key}":{value}"#)).unwrap_or_default()
+                    };
+                    let (id, name) = (field("id", self.id), field("name", self.name));
+                    format!(r#""tool-call-delta","index":{index}{id}{name},"argumentsDelta":{part}"#)
                 }
-            }
-            data.push_str("}}");
+            };
+            let data = format!(r#"{{"turn":{turn},"step":{step},"chunk":{{"type":{chunk}}}}}"#);
             each(self.seq + place as u64, time, &data);
         }
     }
@@ -333,9 +329,9 @@ pub(super) fn surface(raw: &RawValue) -> Result<SurfaceOp, ()> {
 /// The events that event `seq` was made from: each earlier than it and named once. From version 2 on a run may be written
 /// as a pair of its first and last.
 pub(super) fn sources(raw: &RawValue, seq: u64, pairs: bool) -> Option<Vec<Seq>> {
-    let list: Vec<&RawValue> = serde_json::from_str(raw.get()).ok()?;
-    let mut sources = Vec::with_capacity(list.len());
-    for item in list {
+    let items: Vec<&RawValue> = serde_json::from_str(raw.get()).ok()?;
+    let mut sources = Vec::with_capacity(items.len());
+    for item in items {
         if pairs && item.get().starts_with('[') {
             let [first, last] = serde_json::from_str::<[&RawValue; 2]>(item.get()).ok()?;
             let (first, last) = (natural(first)?, natural(last)?);
@@ -364,21 +360,18 @@ pub(super) fn sources(raw: &RawValue, seq: u64, pairs: bool) -> Option<Vec<Seq>>
 /// An event as a row, with its end: the host's order of keys.
 pub(super) fn write(event: &LogEvent) -> String {
     let kind = JsonText::from(&*event.kind).to_json();
-    let mut row = format!(r#"{{"type":{kind},"seq":{},"time":{},"data":{}"#, event.seq, event.time, event.data);
-    match event.surface {
-        None => {}
-        Some(SurfaceOp::Append) => row.push_str(r#","surfaceOp":"append""#),
+    let surface = match event.surface {
+        None => String::new(),
+        Some(SurfaceOp::Append) => r#","surfaceOp":"append""#.to_owned(),
         Some(SurfaceOp::Replace { start, end }) => {
-            row.push_str(&format!(r#","surfaceOp":{{"op":"replace","start":{start},"end":{end}}}"#));
+            format!(r#","surfaceOp":{{"op":"replace","start":{start},"end":{end}}}"#)
         }
-    }
-    if let Some(sources) = &event.sources {
+    };
+    let sources = event.sources.as_ref().map(|sources| {
         let list: Vec<String> = sources.iter().map(Seq::to_string).collect();
-        row.push_str(&format!(r#","sourceEventSeqs":[{}]"#, list.join(",")));
-    }
-    if event.ignorable {
-        row.push_str(r#","ignorable":true"#);
-    }
-    row.push_str("}\n");
-    row
+        format!(r#","sourceEventSeqs":[{}]"#, list.join(","))
+    });
+    let (sources, ignorable) = (sources.unwrap_or_default(), if event.ignorable { r#","ignorable":true"# } else { "" });
+    let LogEvent { seq, time, data, .. } = event;
+    format!(r#"{{"type":{kind},"seq":{seq},"time":{time},"data":{data}{surface}{sources}{ignorable}}}"#) + "\n"
 }

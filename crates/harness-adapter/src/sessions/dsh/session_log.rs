@@ -44,6 +44,12 @@ struct StepData<'a> {
     step: &'a RawValue,
 }
 
+/// What marks the end of a seed from version 2 on.
+#[derive(Deserialize)]
+struct Mark {
+    inherited: bool,
+}
+
 fn step(row: &Row<'_>) -> (Turn, Step) {
     let read = row.data().and_then(|data| serde_json::from_str::<StepData<'_>>(data.get()).ok());
     let step = read.and_then(|read| integer(read.step)).and_then(|step| u32::try_from(step).ok());
@@ -109,10 +115,6 @@ impl DshLogs {
     pub(super) fn seed_length(log: &mut Log) -> Result<u64, LogError> {
         if log.header.version == WRITTEN || !log.header.seeded {
             return Ok(log.header.seed_length.unwrap_or(0));
-        }
-        #[derive(Deserialize)]
-        struct Mark {
-            inherited: bool,
         }
         let mut length = 0;
         let end = log.rows(&mut |row, _, _| {
