@@ -1,4 +1,5 @@
 //! 004-20 on real files, with time and failures made to order.
+#![expect(clippy::needless_pass_by_value, reason = "payloads are written in place")]
 
 use std::{
     fs::File,
@@ -393,9 +394,9 @@ fn tn41_the_owner_cuts_a_torn_tail_and_closes_the_turn_and_a_reader_does_not() {
 fn tn13_a_call_that_began_is_found_with_an_unknown_outcome() {
     let mut scene = Scene::open();
     let (hub, key) = (FlushHub::default(), SessionKey::new("dsh", "s1").unwrap());
-    let _subscribed = hub.listen(Arc::new(scene.store.clone()));
+    let subscribed = hub.listen(Arc::new(scene.store.clone()));
     hub.open(&key);
-    let (barriers, _mounted) = Barriers::mount(Arc::new(hub));
+    let (barriers, mounted) = Barriers::mount(Arc::new(hub));
     scene.append("turn/start", turn(1)).unwrap();
     scene.append("step/start", json!({"turn": 1, "step": 1})).unwrap();
     let block = json!({"type": "tool-call", "id": "c1", "name": "bash", "arguments": "{}"});
@@ -421,7 +422,7 @@ fn tn13_a_call_that_began_is_found_with_an_unknown_outcome() {
     });
     assert_eq!(answer, ToolResult::text("done"));
     scene.append("todo/write", json!({"todos": []})).unwrap();
-    drop((_subscribed, _mounted, barriers));
+    drop((subscribed, mounted, barriers));
     scene.after_crash();
     let resumed = scene.store.resume("s1").unwrap();
     let result = &resumed.events[4];
