@@ -58,6 +58,7 @@ complete -c rwd -n "__fish_rwd_needs_command" -f -a "gc" -d 'Remove what is no l
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "doctor" -d 'Check the installation and this workspace\'s store'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "verify" -d 'Check that every point can be restored'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "adopt" -d 'Take over a workspace that moved, or whose directory was replaced'
+complete -c rwd -n "__fish_rwd_needs_command" -f -a "session" -d 'Look at session logs of a harness, fork them, check them; needs no workspace'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "config" -d 'Show or change settings'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "completions" -d 'Print completions for a shell'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "demo" -d 'Show in a temporary directory what rwd does, and check every byte'
@@ -436,6 +437,133 @@ complete -c rwd -n "__fish_rwd_using_subcommand adopt" -s y -l yes -d 'Confirm b
 complete -c rwd -n "__fish_rwd_using_subcommand adopt" -l no-input -d 'Never ask'
 complete -c rwd -n "__fish_rwd_using_subcommand adopt" -l force -d 'Go on where rwd refuses as a precaution'
 complete -c rwd -n "__fish_rwd_using_subcommand adopt" -s h -l help -d 'Print help'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and not __fish_seen_subcommand_from list show boundaries fork verify repair" -s C -d 'Work as if started in DIR' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand session; and not __fish_seen_subcommand_from list show boundaries fork verify repair" -l data-dir -d 'Where points are kept [default: $RWD_DATA_DIR, else $XDG_DATA_HOME/rwd]' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand session; and not __fish_seen_subcommand_from list show boundaries fork verify repair" -l session -d 'The conversation meant by targets that name none' -r
+complete -c rwd -n "__fish_rwd_using_subcommand session; and not __fish_seen_subcommand_from list show boundaries fork verify repair" -l index -d 'Kind of index for a new workspace' -r -f -a "sqlite\t''
+json\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand session; and not __fish_seen_subcommand_from list show boundaries fork verify repair" -l color -d 'When to use colours' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand session; and not __fish_seen_subcommand_from list show boundaries fork verify repair" -l json -d 'Answer with one JSON object'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and not __fish_seen_subcommand_from list show boundaries fork verify repair" -s q -l quiet -d 'Say only what was asked for'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and not __fish_seen_subcommand_from list show boundaries fork verify repair" -s v -l verbose -d 'Say what is being done; twice: in detail'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and not __fish_seen_subcommand_from list show boundaries fork verify repair" -s y -l yes -d 'Confirm beforehand'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and not __fish_seen_subcommand_from list show boundaries fork verify repair" -l no-input -d 'Never ask'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and not __fish_seen_subcommand_from list show boundaries fork verify repair" -l force -d 'Go on where rwd refuses as a precaution'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and not __fish_seen_subcommand_from list show boundaries fork verify repair" -s h -l help -d 'Print help'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and not __fish_seen_subcommand_from list show boundaries fork verify repair" -f -a "list" -d 'List sessions'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and not __fish_seen_subcommand_from list show boundaries fork verify repair" -f -a "show" -d 'Show a session and its turns'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and not __fish_seen_subcommand_from list show boundaries fork verify repair" -f -a "boundaries" -d 'Show where a session can be cut'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and not __fish_seen_subcommand_from list show boundaries fork verify repair" -f -a "fork" -d 'Make a new session of the beginning of one; the old one stays as it is'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and not __fish_seen_subcommand_from list show boundaries fork verify repair" -f -a "verify" -d 'Check that the harness can load a session, and that its log keeps every rule'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and not __fish_seen_subcommand_from list show boundaries fork verify repair" -f -a "repair" -d 'Write a repaired copy of a session\'s log beside it; the log itself stays as it is'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from list" -l harness -d 'Which harness\'s logs' -r
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from list" -l home -d 'Where they are: for dsh the directory that holds sessions/ [default: $DSH_HOME, else ~/.dsh]' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from list" -s C -d 'Work as if started in DIR' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from list" -l data-dir -d 'Where points are kept [default: $RWD_DATA_DIR, else $XDG_DATA_HOME/rwd]' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from list" -l session -d 'The conversation meant by targets that name none' -r
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from list" -l index -d 'Kind of index for a new workspace' -r -f -a "sqlite\t''
+json\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from list" -l color -d 'When to use colours' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from list" -l json -d 'Answer with one JSON object'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Say only what was asked for'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from list" -s v -l verbose -d 'Say what is being done; twice: in detail'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from list" -s y -l yes -d 'Confirm beforehand'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from list" -l no-input -d 'Never ask'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from list" -l force -d 'Go on where rwd refuses as a precaution'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from show" -l harness -d 'Which harness\'s logs' -r
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from show" -l home -d 'Where they are: for dsh the directory that holds sessions/ [default: $DSH_HOME, else ~/.dsh]' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from show" -s C -d 'Work as if started in DIR' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from show" -l data-dir -d 'Where points are kept [default: $RWD_DATA_DIR, else $XDG_DATA_HOME/rwd]' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from show" -l session -d 'The conversation meant by targets that name none' -r
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from show" -l index -d 'Kind of index for a new workspace' -r -f -a "sqlite\t''
+json\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from show" -l color -d 'When to use colours' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from show" -l json -d 'Answer with one JSON object'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Say only what was asked for'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from show" -s v -l verbose -d 'Say what is being done; twice: in detail'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from show" -s y -l yes -d 'Confirm beforehand'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from show" -l no-input -d 'Never ask'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from show" -l force -d 'Go on where rwd refuses as a precaution'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from boundaries" -l harness -d 'Which harness\'s logs' -r
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from boundaries" -l home -d 'Where they are: for dsh the directory that holds sessions/ [default: $DSH_HOME, else ~/.dsh]' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from boundaries" -s C -d 'Work as if started in DIR' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from boundaries" -l data-dir -d 'Where points are kept [default: $RWD_DATA_DIR, else $XDG_DATA_HOME/rwd]' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from boundaries" -l session -d 'The conversation meant by targets that name none' -r
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from boundaries" -l index -d 'Kind of index for a new workspace' -r -f -a "sqlite\t''
+json\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from boundaries" -l color -d 'When to use colours' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from boundaries" -l json -d 'Answer with one JSON object'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from boundaries" -s q -l quiet -d 'Say only what was asked for'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from boundaries" -s v -l verbose -d 'Say what is being done; twice: in detail'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from boundaries" -s y -l yes -d 'Confirm beforehand'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from boundaries" -l no-input -d 'Never ask'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from boundaries" -l force -d 'Go on where rwd refuses as a precaution'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from boundaries" -s h -l help -d 'Print help'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from fork" -l harness -d 'Which harness\'s logs' -r
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from fork" -l home -d 'Where they are: for dsh the directory that holds sessions/ [default: $DSH_HOME, else ~/.dsh]' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from fork" -l at -d 'Last event that the new session shares' -r
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from fork" -l turn -d 'Last turn that the new session shares [default: all of them, which must have ended]' -r
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from fork" -l child -d 'Id of the new session' -r
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from fork" -s C -d 'Work as if started in DIR' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from fork" -l data-dir -d 'Where points are kept [default: $RWD_DATA_DIR, else $XDG_DATA_HOME/rwd]' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from fork" -l session -d 'The conversation meant by targets that name none' -r
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from fork" -l index -d 'Kind of index for a new workspace' -r -f -a "sqlite\t''
+json\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from fork" -l color -d 'When to use colours' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from fork" -l json -d 'Answer with one JSON object'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from fork" -s q -l quiet -d 'Say only what was asked for'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from fork" -s v -l verbose -d 'Say what is being done; twice: in detail'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from fork" -s y -l yes -d 'Confirm beforehand'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from fork" -l no-input -d 'Never ask'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from fork" -l force -d 'Go on where rwd refuses as a precaution'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from fork" -s h -l help -d 'Print help'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from verify" -l harness -d 'Which harness\'s logs' -r
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from verify" -l home -d 'Where they are: for dsh the directory that holds sessions/ [default: $DSH_HOME, else ~/.dsh]' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from verify" -s C -d 'Work as if started in DIR' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from verify" -l data-dir -d 'Where points are kept [default: $RWD_DATA_DIR, else $XDG_DATA_HOME/rwd]' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from verify" -l session -d 'The conversation meant by targets that name none' -r
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from verify" -l index -d 'Kind of index for a new workspace' -r -f -a "sqlite\t''
+json\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from verify" -l color -d 'When to use colours' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from verify" -l json -d 'Answer with one JSON object'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from verify" -s q -l quiet -d 'Say only what was asked for'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from verify" -s v -l verbose -d 'Say what is being done; twice: in detail'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from verify" -s y -l yes -d 'Confirm beforehand'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from verify" -l no-input -d 'Never ask'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from verify" -l force -d 'Go on where rwd refuses as a precaution'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from verify" -s h -l help -d 'Print help'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from repair" -l harness -d 'Which harness\'s logs' -r
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from repair" -l home -d 'Where they are: for dsh the directory that holds sessions/ [default: $DSH_HOME, else ~/.dsh]' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from repair" -l to -d 'The file to write [default: beside the log, its name with .repaired]' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from repair" -s C -d 'Work as if started in DIR' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from repair" -l data-dir -d 'Where points are kept [default: $RWD_DATA_DIR, else $XDG_DATA_HOME/rwd]' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from repair" -l session -d 'The conversation meant by targets that name none' -r
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from repair" -l index -d 'Kind of index for a new workspace' -r -f -a "sqlite\t''
+json\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from repair" -l color -d 'When to use colours' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from repair" -l json -d 'Answer with one JSON object'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from repair" -s q -l quiet -d 'Say only what was asked for'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from repair" -s v -l verbose -d 'Say what is being done; twice: in detail'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from repair" -s y -l yes -d 'Confirm beforehand'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from repair" -l no-input -d 'Never ask'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from repair" -l force -d 'Go on where rwd refuses as a precaution'
+complete -c rwd -n "__fish_rwd_using_subcommand session; and __fish_seen_subcommand_from repair" -s h -l help -d 'Print help'
 complete -c rwd -n "__fish_rwd_using_subcommand config; and not __fish_seen_subcommand_from list get set" -s C -d 'Work as if started in DIR' -r -F
 complete -c rwd -n "__fish_rwd_using_subcommand config; and not __fish_seen_subcommand_from list get set" -l data-dir -d 'Where points are kept [default: $RWD_DATA_DIR, else $XDG_DATA_HOME/rwd]' -r -F
 complete -c rwd -n "__fish_rwd_using_subcommand config; and not __fish_seen_subcommand_from list get set" -l session -d 'The conversation meant by targets that name none' -r

@@ -4,6 +4,7 @@
 mod bench;
 mod cases;
 mod ci;
+mod e2e;
 mod generate;
 mod process;
 mod repo;
@@ -33,6 +34,8 @@ enum Task {
     Gen(generate::Args),
     /// The conformance cases against a build of rwd
     Cases(cases::Args),
+    /// The built program with the real hosts, from npm
+    E2e(e2e::Args),
     /// Times, memory and ratios on generated and real trees
     Bench(bench::Args),
 }
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Task::Tidy => tidy::run(),
         Task::Gen(args) => generate::run(&args),
         Task::Cases(args) => cases::run(&args),
+        Task::E2e(args) => e2e::run(&args),
         Task::Bench(args) => bench::run(&args),
     };
     match done {

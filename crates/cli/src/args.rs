@@ -117,6 +117,9 @@ pub(crate) enum Verb {
     Verify(VerifyArgs),
     /// Take over a workspace that moved, or whose directory was replaced
     Adopt,
+    /// Look at session logs of a harness, fork them, check them; needs no workspace
+    #[command(subcommand)]
+    Session(SessionVerb),
     /// Show or change settings
     #[command(subcommand)]
     Config(ConfigVerb),
@@ -151,6 +154,7 @@ impl Verb {
             Self::Doctor(_) => "doctor",
             Self::Verify(_) => "verify",
             Self::Adopt => "adopt",
+            Self::Session(_) => "session",
             Self::Config(_) => "config",
             Self::Completions { .. } => "completions",
             Self::Demo(_) => "demo",
@@ -466,6 +470,77 @@ pub(crate) struct DemoArgs {
     pub(crate) keep: bool,
 }
 
+/// Whose logs, and where they are.
+#[derive(Args, Debug, Clone, Default)]
+pub(crate) struct LogsArgs {
+    /// Which harness's logs
+    #[arg(long, value_name = "NAME")]
+    pub(crate) harness: Option<String>,
+    /// Where they are
+    #[arg(
+        long,
+        value_name = "DIR",
+        help = "Where they are: for dsh the directory that holds sessions/ [default: $DSH_HOME, else ~/.dsh]"
+    )]
+    pub(crate) home: Option<PathBuf>,
+}
+
+/// One session.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct OneSession {
+    /// Its id, or HARNESS:ID
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) logs: LogsArgs,
+}
+
+#[derive(Subcommand, Debug, Clone)]
+pub(crate) enum SessionVerb {
+    /// List sessions
+    List {
+        #[command(flatten)]
+        logs: LogsArgs,
+    },
+    /// Show a session and its turns
+    Show(OneSession),
+    /// Show where a session can be cut
+    Boundaries(OneSession),
+    /// Make a new session of the beginning of one; the old one stays as it is
+    Fork {
+        #[command(flatten)]
+        session: OneSession,
+        /// Last event that the new session shares
+        #[arg(long, value_name = "SEQ", group = "cut")]
+        at: Option<u64>,
+        /// Last turn that the new session shares
+        #[arg(
+            long,
+            value_name = "N",
+            group = "cut",
+            help = "Last turn that the new session shares [default: all of them, which must have ended]"
+        )]
+        turn: Option<u32>,
+        /// Id of the new session
+        #[arg(long, value_name = "ID")]
+        child: Option<String>,
+    },
+    /// Check that the harness can load a session, and that its log keeps every rule
+    Verify(OneSession),
+    /// Write a repaired copy of a session's log beside it; the log itself stays as it is
+    Repair {
+        #[command(flatten)]
+        session: OneSession,
+        /// The file to write
+        #[arg(
+            long,
+            value_name = "FILE",
+            help = "The file to write [default: beside the log, its name with .repaired]"
+        )]
+        to: Option<PathBuf>,
+    },
+}
+
 #[derive(Subcommand, Debug, Clone)]
 pub(crate) enum ConfigVerb {
     /// Show all settings
@@ -533,6 +608,10 @@ mod tests {
             &["log", "-n", "0"],
             &["back", "0"],
             &["save", "--kind", "guard"],
+            &["session"],
+            &["session", "show"],
+            &["session", "fork", "x", "--at", "1", "--turn", "1"],
+            &["session", "fork", "x", "--at", "-1"],
             &["init"],
         ] {
             assert!(parse(bad).is_err(), "{bad:?} was accepted");

@@ -6,6 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
 use checkpoint_core::{Blocked, BoxError, EngineError, FsError, LockError, Preview, RelPath, SessionError};
+use harness_adapter::sessions::dsh::LogError;
 use index_store::DataError;
 
 use crate::compose::StoppedWaiting;
@@ -60,6 +61,9 @@ pub(crate) enum CliError {
     /// The rest.
     #[error("{what}")]
     Failure { what: String, source: BoxError },
+    /// A session log, by itself.
+    #[error("{error}")]
+    Log { error: Box<LogError>, hints: Vec<String> },
     /// A second error under a message of ours.
     #[error("{message}")]
     Coded { code: &'static str, message: String, hints: Vec<String>, exit: u8 },
@@ -100,6 +104,12 @@ macro_rules! through_engine {
             }
         }
     )+};
+}
+
+impl From<LogError> for CliError {
+    fn from(error: LogError) -> Self {
+        Self::Log { error: Box::new(error), hints: Vec::new() }
+    }
 }
 
 through_engine!(
@@ -317,6 +327,7 @@ fn code(error: &CliError) -> &'static str {
             DataError::Io { source, .. } => io_code(source),
             _ => "data-directory",
         },
+        CliError::Log { error, .. } => error.code(),
         CliError::BrokenPipe => "broken-pipe",
         CliError::Failure { source, .. } => source.downcast_ref::<std::io::Error>().map_or("failure", io_code),
     }
@@ -364,9 +375,30 @@ fn exit_code(error: &CliError) -> u8 {
             },
             _ => exit::FAILURE,
         },
+        CliError::Log { error, .. } => log_exit(error),
         CliError::BrokenPipe => exit::OK,
         CliError::Failure { .. } => exit::FAILURE,
         CliError::Coded { exit, .. } => *exit,
+    }
+}
+
+/// How a run ends that a session log has stopped. What the session refuses is a decision; a log that cannot be followed
+/// is damage.
+pub(crate) fn log_exit(error: &LogError) -> u8 {
+    match error {
+        LogError::NotFound { .. } => exit::NOT_FOUND,
+        LogError::AlreadyExists { .. } | LogError::InvalidBoundary { .. } | LogError::OpenTurn { .. } => exit::DECISION,
+        LogError::BadId { .. } | LogError::BadTarget { .. } => exit::USAGE,
+        LogError::Duplicate { .. }
+        | LogError::Misplaced { .. }
+        | LogError::MixedEncodings { .. }
+        | LogError::FlatLayout { .. }
+        | LogError::UnsupportedVersion { .. }
+        | LogError::UnknownEvent { .. }
+        | LogError::NoHeader { .. }
+        | LogError::RetiredHeader { .. }
+        | LogError::Corrupt { .. } => exit::DAMAGED,
+        _ => exit::FAILURE,
     }
 }
 
@@ -374,6 +406,7 @@ fn causes(error: &CliError) -> Vec<String> {
     let mut causes = Vec::new();
     let mut next = match error {
         CliError::Planned { engine, .. } => engine.source(),
+        CliError::Log { error, .. } => error.source(),
         other => other.source(),
     };
     while let Some(cause) = next {
@@ -448,7 +481,8 @@ fn hints(error: &CliError, typed: &Typed) -> Vec<String> {
     match error {
         CliError::Clap(error) => clap_hints(error),
         CliError::Usage { hint, .. } => hint.iter().cloned().collect(),
-        CliError::Coded { hints, .. } => hints.clone(),
+        CliError::Log { error, hints } if hints.is_empty() => vec![error.advice().to_owned()],
+        CliError::Coded { hints, .. } | CliError::Log { hints, .. } => hints.clone(),
         CliError::OutsidePath { .. } => {
             vec!["paths are relative to the current directory and lie in the workspace".into()]
         }

@@ -125,7 +125,13 @@ impl Engine {
         target: &str,
         notes: &mut Vec<String>,
     ) -> Result<SessionKey, EngineError> {
-        let mut harness: Vec<&Session> = known.iter().filter(|s| !s.key.is_local()).collect();
+        let mut harness: Vec<&Session> = Vec::new();
+        for session in known.iter().filter(|s| !s.key.is_local()) {
+            // A child that was only made has recorded nothing: its parent is still the one at work.
+            if session.turn.is_some() || self.has_points(&session.key)? {
+                harness.push(session);
+            }
+        }
         harness.sort_by_key(|s| std::cmp::Reverse(s.seen));
         let now = self.parts.clock.now().0;
         let at_work = harness.iter().filter(|s| now - s.seen.0 < TOGETHER_MS);
@@ -148,6 +154,11 @@ impl Engine {
         };
         notes.push(format!("session {newest}"));
         Ok(newest)
+    }
+
+    fn has_points(&self, session: &SessionKey) -> Result<bool, EngineError> {
+        let query = PointQuery { sessions: vec![session.clone()], limit: Some(1), ..PointQuery::default() };
+        Ok(!self.parts.index.points(&query)?.is_empty())
     }
 
     fn by_id(

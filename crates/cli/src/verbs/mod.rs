@@ -10,6 +10,7 @@ mod names;
 pub(crate) mod plan_text;
 mod restore;
 mod save;
+mod session;
 mod settings;
 mod show;
 mod status;
@@ -48,6 +49,7 @@ pub(crate) fn dispatch(run: &Run, verb: Verb) -> Result<u8, CliError> {
         Verb::Doctor(args) => doctor::doctor(run, &args),
         Verb::Verify(args) => care::verify(run, &args),
         Verb::Adopt => adopt::adopt(run),
+        Verb::Session(verb) => session::session(run, &verb),
         Verb::Config(verb) => settings::config(run, &verb),
         Verb::Completions { shell } => {
             let mut script = Vec::new();

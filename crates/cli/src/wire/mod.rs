@@ -7,8 +7,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 mod entries;
+mod session;
 
 pub(crate) use entries::*;
+pub(crate) use session::*;
 
 /// An answer of a verb.
 pub(crate) trait Answer: Serialize + JsonSchema {
@@ -48,6 +50,12 @@ answers! {
     Demo = "demo",
     Completions = "completions",
     ShownBlob = "show-blob",
+    SessionList = "session-list",
+    SessionShown = "session-show",
+    SessionBoundaries = "session-boundaries",
+    SessionForked = "session-fork",
+    SessionVerified = "session-verify",
+    SessionRepaired = "session-repair",
     ErrorAnswer = "error",
 }
 

@@ -72,6 +72,16 @@ fn files_and_conversation_go_to_one_boundary() {
     assert_eq!(end.cut.unwrap().rule, "end of turn 1");
 }
 
+/// The child that was just made has recorded nothing yet: an address that names no session still means its parent's.
+#[test]
+fn a_child_that_was_only_made_is_not_at_work() {
+    let world = talked();
+    let made = world.engine.restore(&both("t2^")).unwrap().child.unwrap();
+    assert_eq!(world.engine.find(None, "t1").unwrap().session, key());
+    capture_in(&world, &child(&made), 2, PointKind::TurnStart, Beat::TurnStart(Turn(2)));
+    assert!(matches!(world.engine.find(None, "t1"), Err(EngineError::Ambiguous { .. })));
+}
+
 /// Contract C7: before the first turn there is nothing to keep: an empty child with a parent link.
 #[test]
 fn c7_the_first_turn_gives_an_empty_child() {

@@ -1,0 +1,336 @@
+//! DeepSeek Harness: a real session edits files over three turns, rwd takes it back offline, the real host goes on with
+//! the child, and the model gets exactly the prefix.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::{BufRead as _, BufReader},
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+
+use super::install::Node;
+use crate::{
+    Result,
+    process::{Running, command},
+    repo,
+};
+
+const PACKAGE: &str = "@deepseek-ai/dsh";
+/// The release whose log format is proven.
+const VERSION: &str = "0.1.0-rc.8";
+/// Newer releases of these are admitted by the host's ranges and stop it from starting.
+const OVERRIDES: &[(&str, &str)] = &[
+    ("@deepseek-ai/cordis", "4.0.1"),
+    ("@deepseek-ai/cordis-plugin-loader", "1.0.2"),
+    ("@deepseek-ai/cordis-plugin-hmr", "1.0.16"),
+    ("@deepseek-ai/cordis-plugin-include", "1.0.6"),
+    ("@deepseek-ai/cordis-plugin-timer", "1.1.3"),
+    ("@deepseek-ai/cordis-plugin-group", "1.0.1"),
+];
+/// One process of the host with a few turns.
+const PATIENCE: Duration = Duration::from_mins(4);
+const SESSION: &str = "session-e2e";
+
+/// What the prompts of the parent's turns say, apart from the script for the model.
+const PROMPTS: [&str; 3] = ["First, create files.", "Second, edit one.", "Third, tidy up."];
+
+/// Runs the scenario in an empty scratch directory.
+pub(super) fn run(rwd: &Path, scratch: &Path) -> Result {
+    let stage = Stage::set(rwd, scratch)?;
+    let states = stage.play_three_turns()?;
+    println!("three turns played; {} requests reached the model", stage.requests()?.len());
+    let parent = stage.log_of(SESSION)?;
+    let untouched = fs::read(&parent)?;
+
+    let (child, begun) = stage.rewind_both(&states[2])?;
+    stage.host_goes_on(&child, begun)?;
+    println!("the host went on with the child {child}");
+
+    stage.rwd_json(&["undo", "--yes"])?;
+    expect(stage.files()? == states[3], "undo did not bring the third turn's files back")?;
+    expect(fs::read(&parent)? == untouched, "the parent's log was changed")?;
+    stage.empty_child_is_loaded(&states[0])?;
+    stage.rwd_json(&["undo", "--yes"])?;
+    expect(fs::read(&parent)? == untouched, "the parent's log was changed")?;
+    let loaded = stage.host(&json!([{ "op": "load", "id": SESSION }, { "op": "list" }]))?;
+    expect(loaded[1]["ids"].as_array().is_some_and(|ids| ids.len() == 3), "the host does not list all three sessions")?;
+    println!("restore undone; the parent still loads: {} events", loaded[0]["events"]);
+    Ok(())
+}
+
+type Files = BTreeMap<PathBuf, Vec<u8>>;
+
+struct Stage {
+    rwd: PathBuf,
+    node: Node,
+    modules: PathBuf,
+    scratch: PathBuf,
+    workspace: PathBuf,
+    dsh_home: PathBuf,
+    log: PathBuf,
+    patch: PathBuf,
+    model: Model,
+}
+
+/// The scripted model, ended with its owner.
+struct Model {
+    child: std::process::Child,
+    port: String,
+}
+
+impl Drop for Model {
+    fn drop(&mut self) {
+        // It has no state worth an orderly end.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+impl Stage {
+    fn set(rwd: &Path, scratch: &Path) -> Result<Self> {
+        let node = Node::install()?;
+        let modules = node.add(PACKAGE, VERSION, OVERRIDES)?;
+        let assets = repo::root().join("xtask/e2e/dsh");
+        let (workspace, dsh_home) = (scratch.join("shop"), scratch.join("dsh"));
+        for dir in ["shop/src", "dsh", "plugin"] {
+            fs::create_dir_all(scratch.join(dir))?;
+        }
+        super::write(&workspace.join("README.md"), "# shop\n")?;
+        super::write(&workspace.join("src/price.txt"), "apple 3\npear 4\n")?;
+        // The plugin resolves the host's own packages through the directory it lies in.
+        let plugin = scratch.join("plugin/driver.mjs");
+        super::write(&plugin, &fs::read_to_string(assets.join("driver.mjs"))?)?;
+        std::os::unix::fs::symlink(modules.join(".pnpm/node_modules"), scratch.join("plugin/node_modules"))?;
+        let patch = scratch.join("patch.yml");
+        let row = format!(
+            "- id: headless-startup\n  disabled: true\n- id: headless-runner\n  disabled: true\n- insert:\n    - id: e2e-driver\n      name: file://{}\n",
+            plugin.display()
+        );
+        super::write(&patch, &row)?;
+        let log = scratch.join("requests.jsonl");
+        let model = Model::start(&node, &assets.join("mock.mjs"), &log)?;
+        let (rwd, scratch) = (rwd.to_owned(), scratch.to_owned());
+        Ok(Self { rwd, node, modules, scratch, workspace, dsh_home, log, patch, model })
+    }
+
+    /// Three turns with points around each, as an integration makes them. The files before the first and after each.
+    fn play_three_turns(&self) -> Result<Vec<Files>> {
+        let scripts = [
+            json!([
+                { "think": "Two files.", "say": "Creating. ", "call": [
+                    ["write", { "file_path": "src/app.txt", "content": "line one\nline two\n" }],
+                    ["write", { "file_path": "notes.md", "content": "# notes\n" }]] },
+                { "call": [["bash", { "command": "cat src/app.txt", "description": "Show it" }]] },
+                { "say": "First turn done." }]),
+            json!([
+                { "call": [["read", { "file_path": "src/app.txt" }]] },
+                { "call": [["edit", { "file_path": "src/app.txt", "old_string": "line two", "new_string": "line 2" }]] },
+                { "say": "Second turn done." }]),
+            json!([
+                { "call": [["bash", { "command": "rm notes.md && mkdir d && echo x > d/x.txt && sed -i s/apple/fig/ src/price.txt", "description": "Tidy" }]] },
+                { "say": "Third turn done." }]),
+        ];
+        let mut states = vec![self.files()?];
+        let mut begun = false;
+        for (at, script) in scripts.iter().enumerate() {
+            let turn = (at + 1).to_string();
+            let save = |kind: &str| {
+                let data = self.scratch.join("data");
+                let session = format!("dsh:{SESSION}");
+                let mut argv =
+                    vec![self.rwd.to_string_lossy(), "--data-dir".into(), data.to_string_lossy(), "save".into()];
+                argv.extend(["--session", &session, "--turn", &turn, "--kind", kind, "--json"].map(Into::into));
+                json!({ "op": "run", "argv": argv })
+            };
+            let open = if begun { "resume" } else { "create" };
+            begun = true;
+            let said = format!("{} <<<{script}>>>", PROMPTS[at]);
+            let done = self.host(&json!([
+                { "op": open, "id": SESSION },
+                save("turn-start"),
+                { "op": "turn", "id": SESSION, "text": said },
+                save("turn-end"),
+            ]))?;
+            expect(done[2]["reason"] == "completed", &format!("turn {turn} ended as {}", done[2]))?;
+            states.push(self.files()?);
+        }
+        expect(states.windows(2).all(|pair| pair[0] != pair[1]), "a turn left the files as they were")?;
+        Ok(states)
+    }
+
+    /// Both halves to the end of turn 2. The child, and how many requests the model has had.
+    fn rewind_both(&self, wanted: &Files) -> Result<(String, usize)> {
+        let address = format!("dsh:{SESSION}/t2");
+        let done = self.rwd_json(&["to", &address, "--both", "--exact", "--yes"])?;
+        expect(done["status"] == "restored", &format!("not restored: {done}"))?;
+        expect(&self.files()? == wanted, "the files are not those after turn 2")?;
+        let child = done["childSessionId"].as_str().ok_or("no child")?.to_owned();
+        let told = self.rwd_json(&["session", "verify", &child, "--home", &self.dsh_home.to_string_lossy()])?;
+        expect(told["loadable"] == true, &format!("our own reader refuses the child: {told}"))?;
+        Ok((child, self.requests()?.len()))
+    }
+
+    /// The host resumes the child; the model gets the prefix up to turn 2, the notice and the new prompt, nothing else.
+    fn host_goes_on(&self, child: &str, begun: usize) -> Result {
+        let said = "Go on. <<<[{\"say\":\"Going on.\"}]>>>";
+        let done = self.host(&json!([
+            { "op": "load", "id": child },
+            { "op": "resume", "id": child },
+            { "op": "turn", "id": child, "text": said },
+            { "op": "list" },
+        ]))?;
+        expect(done[2]["reason"] == "completed", &format!("the child's turn ended as {}", done[2]))?;
+        let requests = self.requests()?;
+        let third = requests[..begun].iter().find(|r| holds(r, PROMPTS[2])).ok_or("no request of turn 3")?;
+        let cut = third.iter().position(|m| text(m).contains(PROMPTS[2])).ok_or("no prompt of turn 3")?;
+        let prefix = &third[..cut];
+        let first = requests.get(begun).ok_or("the child's turn made no request")?;
+        for (at, message) in prefix.iter().enumerate() {
+            let got = first.get(at).unwrap_or(&Value::Null);
+            expect(got == message, &format!("message {at} differs:\n  parent {message}\n  child  {got}"))?;
+        }
+        let rest = &first[prefix.len()..];
+        let notices = rest.iter().filter(|m| text(m).contains("rwd")).count();
+        expect(notices == 1, &format!("the notice is there {notices} times: {rest:?}"))?;
+        expect(rest.iter().any(|m| text(m).contains("Go on.")), "the new prompt is missing")?;
+        expect(rest.iter().all(|m| m["role"] == "user"), &format!("more than notice and prompt: {rest:?}"))?;
+        expect(!holds(first, PROMPTS[2]), "the model still sees turn 3")
+    }
+
+    /// Before the first turn there is no conversation: an empty child that the host takes too.
+    fn empty_child_is_loaded(&self, wanted: &Files) -> Result {
+        let begun = self.requests()?.len();
+        let done = self.rwd_json(&["to", &format!("dsh:{SESSION}/t1^"), "--both", "--exact", "--yes"])?;
+        expect(&self.files()? == wanted, "the files are not those before turn 1")?;
+        let child = done["childSessionId"].as_str().ok_or("no child")?;
+        let said = "Anew. <<<[{\"say\":\"Anew.\"}]>>>";
+        let played =
+            self.host(&json!([{ "op": "resume", "id": child }, { "op": "turn", "id": child, "text": said }]))?;
+        expect(played[1]["reason"] == "completed", &format!("the empty child's turn ended as {}", played[1]))?;
+        let requests = self.requests()?;
+        let first = requests.get(begun).ok_or("the empty child's turn made no request")?;
+        expect(PROMPTS.iter().all(|prompt| !holds(first, prompt)), "the empty child remembers a turn")
+    }
+
+    /// Plays operations in one process of the host; an operation with an error is a failure.
+    fn host(&self, plan: &Value) -> Result<Vec<Value>> {
+        let file = self.scratch.join("plan.json");
+        super::write(&file, &plan.to_string())?;
+        let (said, complained) = (self.scratch.join("host.out"), self.scratch.join("host.err"));
+        let mut host = self.node.command("node")?;
+        host.arg(self.modules.join(PACKAGE).join("lib/bin.js"))
+            .args(["--profile", "headless", "--patch"])
+            .arg(&self.patch);
+        host.current_dir(&self.workspace)
+            .env("HOME", self.node.home())
+            .env("DSH_HOME", &self.dsh_home)
+            .env("DSH_TELEMETRY_DISABLED", "1")
+            .env("DSH_PERMISSION_MODE", "danger-full-access")
+            .env("DEEPSEEK_BASE_URL", format!("http://127.0.0.1:{}/v1", self.model.port))
+            .env("DEEPSEEK_API_KEY", "none")
+            .env("DRIVER_PLAN", &file)
+            .env("TZ", "UTC")
+            .stdout(File::create(&said)?)
+            .stderr(File::create(&complained)?);
+        let end = Running::start(&mut host, PATIENCE, None)?.wait()?;
+        let lines = fs::read_to_string(&said)?;
+        let answers: Vec<Value> = lines
+            .lines()
+            .filter(|line| line.starts_with("{\"op\""))
+            .map(serde_json::from_str)
+            .collect::<Result<_, _>>()?;
+        let failed = answers.iter().find(|answer| !answer["error"].is_null());
+        if let Some(why) = end.failure().or_else(|| failed.map(ToString::to_string)) {
+            return Err(format!("the host: {why}\n{}", fs::read_to_string(&complained)?).into());
+        }
+        let asked = plan.as_array().map_or(0, Vec::len);
+        expect(answers.len() == asked, &format!("{} of {asked} operations were answered", answers.len()))?;
+        Ok(answers)
+    }
+
+    /// Runs rwd in the workspace, offline as far as the host goes, and reads its answer.
+    fn rwd_json(&self, args: &[&str]) -> Result<Value> {
+        let mut rwd = command(&self.rwd);
+        rwd.current_dir(&self.workspace).env("DSH_HOME", &self.dsh_home).env("HOME", self.node.home());
+        let output = rwd.arg("--data-dir").arg(self.scratch.join("data")).args(args).arg("--json").output()?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        if !output.status.success() {
+            let code = output.status.code().unwrap_or_default();
+            return Err(format!(
+                "rwd {} ended with {code}: {said}{}",
+                args.join(" "),
+                String::from_utf8_lossy(&output.stderr)
+            )
+            .into());
+        }
+        Ok(serde_json::from_str(&said)?)
+    }
+
+    /// Messages of every request of a turn that the model has got.
+    fn requests(&self) -> Result<Vec<Vec<Value>>> {
+        let mut requests = Vec::new();
+        for line in fs::read_to_string(&self.log)?.lines() {
+            let request: Value = serde_json::from_str(line)?;
+            if request["about"] == "turn" {
+                requests.push(request["messages"].as_array().cloned().unwrap_or_default());
+            }
+        }
+        Ok(requests)
+    }
+
+    fn log_of(&self, session: &str) -> Result<PathBuf> {
+        let projects = fs::read_dir(self.dsh_home.join("sessions"))?;
+        let logs = projects.flatten().map(|project| project.path().join(session).join("session.jsonl.zstd"));
+        logs.into_iter().find(|log| log.exists()).ok_or_else(|| "the host wrote no log".into())
+    }
+
+    /// Every file of the workspace with its bytes.
+    fn files(&self) -> Result<Files> {
+        let mut files = Files::new();
+        let mut left = vec![self.workspace.clone()];
+        while let Some(dir) = left.pop() {
+            for entry in fs::read_dir(dir)? {
+                let path = entry?.path();
+                if path.is_dir() {
+                    left.push(path);
+                } else {
+                    files.insert(path.strip_prefix(&self.workspace)?.to_owned(), fs::read(&path)?);
+                }
+            }
+        }
+        Ok(files)
+    }
+}
+
+impl Model {
+    fn start(node: &Node, script: &Path, log: &Path) -> Result<Self> {
+        File::create(log)?;
+        let mut child = node.command("node")?.arg(script).arg(log).stdout(Stdio::piped()).spawn()?;
+        let mut first = String::new();
+        BufReader::new(child.stdout.take().ok_or("no output")?).read_line(&mut first)?;
+        let port = first.trim().strip_prefix("port ").map(str::to_owned);
+        let mut model = Self { child, port: String::new() };
+        model.port = port.ok_or("the scripted model did not start")?;
+        Ok(model)
+    }
+}
+
+fn text(message: &Value) -> String {
+    match &message["content"] {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
+        _ => String::new(),
+    }
+}
+
+fn holds(messages: &[Value], words: &str) -> bool {
+    messages.iter().any(|message| text(message).contains(words))
+}
+
+fn expect(holds: bool, otherwise: &str) -> Result {
+    if holds { Ok(()) } else { Err(otherwise.into()) }
+}

@@ -1,0 +1,57 @@
+//! The built program against the real hosts, which this installs from npm below the target directory. Their models are
+//! scripts on loopback.
+
+mod dsh;
+mod install;
+
+use crate::{Result, process, repo};
+
+/// Hosts, in the order in which they are run.
+const HOSTS: &[&str] = &["dsh"];
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Only these hosts
+    #[arg(value_name = "HOST", value_parser = clap::builder::PossibleValuesParser::new(HOSTS))]
+    hosts: Vec<String>,
+    /// Keep the scratch directory and say where it is
+    #[arg(long)]
+    keep: bool,
+}
+
+/// Builds rwd and runs it with every host that was asked for; a host that cannot be installed is a failure.
+pub(crate) fn run(args: &Args) -> Result {
+    let rwd = build()?;
+    let mut failed = Vec::new();
+    for host in HOSTS.iter().filter(|host| args.hosts.is_empty() || args.hosts.iter().any(|asked| asked == **host)) {
+        println!("=== {host}");
+        let scratch = tempfile::Builder::new().prefix("rwd-e2e-").tempdir()?;
+        let done = match *host {
+            "dsh" => dsh::run(&rwd, scratch.path()),
+            other => Err(format!("no host {other}").into()),
+        };
+        match &done {
+            Ok(()) => println!("=== {host}: ok"),
+            Err(error) => {
+                println!("=== {host}: {error}");
+                failed.push(*host);
+            }
+        }
+        if args.keep {
+            println!("kept {}", scratch.keep().display());
+        }
+    }
+    if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", ")).into()) }
+}
+
+/// The program under test, as it is shipped.
+fn build() -> Result<std::path::PathBuf> {
+    let cargo = repo::cargo();
+    process::quiet(&cargo, &["build", "--release", "--package", "rwd", "--locked", "--quiet"], &repo::root())?;
+    Ok(repo::target_dir().join("release/rwd"))
+}
+
+#[expect(clippy::disallowed_methods, reason = "scratch files, where nothing needs to be durable")]
+fn write(path: &std::path::Path, content: &str) -> Result {
+    std::fs::write(path, content).map_err(|error| format!("cannot write {}: {error}", path.display()).into())
+}
