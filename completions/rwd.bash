@@ -43,11 +43,17 @@ _rwd() {
             rwd,du)
                 cmd="rwd__subcmd__du"
                 ;;
+            rwd,fold)
+                cmd="rwd__subcmd__fold"
+                ;;
             rwd,gc)
                 cmd="rwd__subcmd__gc"
                 ;;
             rwd,log)
                 cmd="rwd__subcmd__log"
+                ;;
+            rwd,mark)
+                cmd="rwd__subcmd__mark"
                 ;;
             rwd,name)
                 cmd="rwd__subcmd__name"
@@ -116,7 +122,7 @@ _rwd() {
 
     case "${cmd}" in
         rwd)
-            opts="-C -q -v -y -h -V --data-dir --session --index --json --quiet --verbose --color --yes --no-input --force --help --version log save show diff preview to back undo redo recover name drop status du gc doctor verify adopt session config completions demo"
+            opts="-C -q -v -y -h -V --data-dir --session --index --json --quiet --verbose --color --yes --no-input --force --help --version log save show diff preview to back undo redo recover name drop mark fold status du gc doctor verify adopt session config completions demo"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -581,6 +587,48 @@ _rwd() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        rwd__subcmd__fold)
+            opts="-C -q -v -y -h --report --extract --language --data-dir --session --index --json --quiet --verbose --color --yes --no-input --force --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --report)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --language)
+                    COMPREPLY=($(compgen -W "en zh" -- "${cur}"))
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --data-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --session)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --index)
+                    COMPREPLY=($(compgen -W "sqlite json" -- "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         rwd__subcmd__gc)
             opts="-C -q -v -y -h --dry-run --data-dir --session --index --json --quiet --verbose --color --yes --no-input --force --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -626,6 +674,40 @@ _rwd() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --data-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --session)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --index)
+                    COMPREPLY=($(compgen -W "sqlite json" -- "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        rwd__subcmd__mark)
+            opts="-C -q -v -y -h --data-dir --session --index --json --quiet --verbose --color --yes --no-input --force --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 -C)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

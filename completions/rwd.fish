@@ -52,6 +52,8 @@ complete -c rwd -n "__fish_rwd_needs_command" -f -a "redo" -d 'Take the last und
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "recover" -d 'Finish an interrupted operation or take it back'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "name" -d 'Pin a point with a name'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "drop" -d 'Remove points'
+complete -c rwd -n "__fish_rwd_needs_command" -f -a "mark" -d 'Mark where an exploration begins, so that it can be folded'
+complete -c rwd -n "__fish_rwd_needs_command" -f -a "fold" -d 'Replace what followed the mark by a short report, in a new session'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "status" -d 'Show how this workspace is protected'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "du" -d 'Show how much is stored'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "gc" -d 'Remove what is no longer needed'
@@ -344,6 +346,40 @@ complete -c rwd -n "__fish_rwd_using_subcommand drop" -s y -l yes -d 'Confirm be
 complete -c rwd -n "__fish_rwd_using_subcommand drop" -l no-input -d 'Never ask'
 complete -c rwd -n "__fish_rwd_using_subcommand drop" -l force -d 'Go on where rwd refuses as a precaution'
 complete -c rwd -n "__fish_rwd_using_subcommand drop" -s h -l help -d 'Print help'
+complete -c rwd -n "__fish_rwd_using_subcommand mark" -s C -d 'Work as if started in DIR' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand mark" -l data-dir -d 'Where points are kept [default: $RWD_DATA_DIR, else $XDG_DATA_HOME/rwd]' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand mark" -l session -d 'The conversation meant by targets that name none' -r
+complete -c rwd -n "__fish_rwd_using_subcommand mark" -l index -d 'Kind of index for a new workspace' -r -f -a "sqlite\t''
+json\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand mark" -l color -d 'When to use colours' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand mark" -l json -d 'Answer with one JSON object'
+complete -c rwd -n "__fish_rwd_using_subcommand mark" -s q -l quiet -d 'Say only what was asked for'
+complete -c rwd -n "__fish_rwd_using_subcommand mark" -s v -l verbose -d 'Say what is being done; twice: in detail'
+complete -c rwd -n "__fish_rwd_using_subcommand mark" -s y -l yes -d 'Confirm beforehand'
+complete -c rwd -n "__fish_rwd_using_subcommand mark" -l no-input -d 'Never ask'
+complete -c rwd -n "__fish_rwd_using_subcommand mark" -l force -d 'Go on where rwd refuses as a precaution'
+complete -c rwd -n "__fish_rwd_using_subcommand mark" -s h -l help -d 'Print help'
+complete -c rwd -n "__fish_rwd_using_subcommand fold" -l report -d 'The report, as text in FILE' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand fold" -l language -d 'Language of a report that is made from the log' -r -f -a "en\t'English'
+zh\t'Chinese'"
+complete -c rwd -n "__fish_rwd_using_subcommand fold" -s C -d 'Work as if started in DIR' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand fold" -l data-dir -d 'Where points are kept [default: $RWD_DATA_DIR, else $XDG_DATA_HOME/rwd]' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand fold" -l session -d 'The conversation meant by targets that name none' -r
+complete -c rwd -n "__fish_rwd_using_subcommand fold" -l index -d 'Kind of index for a new workspace' -r -f -a "sqlite\t''
+json\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand fold" -l color -d 'When to use colours' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand fold" -l extract -d 'Make the report from the log alone: paths, commands, errors, the last words [default]'
+complete -c rwd -n "__fish_rwd_using_subcommand fold" -l json -d 'Answer with one JSON object'
+complete -c rwd -n "__fish_rwd_using_subcommand fold" -s q -l quiet -d 'Say only what was asked for'
+complete -c rwd -n "__fish_rwd_using_subcommand fold" -s v -l verbose -d 'Say what is being done; twice: in detail'
+complete -c rwd -n "__fish_rwd_using_subcommand fold" -s y -l yes -d 'Confirm beforehand'
+complete -c rwd -n "__fish_rwd_using_subcommand fold" -l no-input -d 'Never ask'
+complete -c rwd -n "__fish_rwd_using_subcommand fold" -l force -d 'Go on where rwd refuses as a precaution'
+complete -c rwd -n "__fish_rwd_using_subcommand fold" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c rwd -n "__fish_rwd_using_subcommand status" -s C -d 'Work as if started in DIR' -r -F
 complete -c rwd -n "__fish_rwd_using_subcommand status" -l data-dir -d 'Where points are kept [default: $RWD_DATA_DIR, else $XDG_DATA_HOME/rwd]' -r -F
 complete -c rwd -n "__fish_rwd_using_subcommand status" -l session -d 'The conversation meant by targets that name none' -r

@@ -109,7 +109,13 @@ pub enum IndexOp {
         /// Its label.
         label: String,
     },
-    /// Inserts or replaces a mark.
+    /// A new mark. Its number must be above every number given before, in whatever session (contract 001-02): fails
+    /// when it is not, so that of two who took the same number only one gets it.
+    NewMark {
+        /// The mark.
+        mark: Mark,
+    },
+    /// Inserts or replaces a mark. One that is folded cannot be changed.
     PutMark {
         /// The mark.
         mark: Mark,
@@ -194,6 +200,9 @@ pub trait IndexStore: Any + fmt::Debug + Send + Sync {
 
     /// All marks of a session, oldest first.
     fn marks(&self, session: &SessionKey) -> Result<Vec<Mark>, IndexError>;
+
+    /// The highest number of any mark of any session; zero when there is none.
+    fn newest_mark(&self) -> Result<u64, IndexError>;
 
     /// Held paths that the newest record does not hold.
     fn held(&self) -> Result<BTreeSet<RelPath>, IndexError>;

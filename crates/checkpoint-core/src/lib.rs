@@ -18,6 +18,7 @@ mod answer;
 mod closers;
 mod engine;
 mod error;
+pub mod fold;
 mod history;
 mod ids;
 mod index;

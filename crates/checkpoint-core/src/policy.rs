@@ -47,6 +47,17 @@ impl Default for CapturePolicy {
     }
 }
 
+/// `on_capture_failure`: whether a mutating tool may run without its point (design § 5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CaptureFailure {
+    /// It may; a gap says that there is none.
+    #[default]
+    Allow,
+    /// It may not.
+    Block,
+}
+
 /// What happens when a path cannot be guarded (design § 7).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -390,7 +390,7 @@ pub struct Name {
 /// A position from which an exploration will be folded (001).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Mark {
-    /// Number within its session, from 1.
+    /// Number within the workspace, over all its sessions, from 1 (contract 001-02). Never given twice.
     pub id: u64,
     /// The session.
     pub session: SessionKey,

@@ -105,6 +105,10 @@ pub(crate) enum Verb {
     Name(NameArgs),
     /// Remove points
     Drop(DropArgs),
+    /// Mark where an exploration begins, so that it can be folded
+    Mark(MarkArgs),
+    /// Replace what followed the mark by a short report, in a new session
+    Fold(FoldArgs),
     /// Show how this workspace is protected
     Status,
     /// Show how much is stored
@@ -148,6 +152,8 @@ impl Verb {
             Self::Recover(_) => "recover",
             Self::Name(_) => "name",
             Self::Drop(_) => "drop",
+            Self::Mark(_) => "mark",
+            Self::Fold(_) => "fold",
             Self::Status => "status",
             Self::Du => "du",
             Self::Gc(_) => "gc",
@@ -440,6 +446,33 @@ pub(crate) struct DropArgs {
     /// All points of this workspace
     #[arg(long, conflicts_with_all = ["targets", "session"])]
     pub(crate) all: bool,
+}
+
+#[derive(Args, Debug, Clone)]
+pub(crate) struct MarkArgs {
+    /// What the exploration is for; the report says it
+    pub(crate) objective: Option<String>,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LanguageChoice {
+    /// English
+    En,
+    /// Chinese
+    Zh,
+}
+
+#[derive(Args, Debug, Clone)]
+pub(crate) struct FoldArgs {
+    /// The report, as text in FILE
+    #[arg(long, value_name = "FILE", conflicts_with = "extract")]
+    pub(crate) report: Option<PathBuf>,
+    /// Make the report from the log alone: paths, commands, errors, the last words [default]
+    #[arg(long)]
+    pub(crate) extract: bool,
+    /// Language of a report that is made from the log
+    #[arg(long, value_name = "LANG", default_value = "en")]
+    pub(crate) language: LanguageChoice,
 }
 
 #[derive(Args, Debug, Clone)]

@@ -8,6 +8,7 @@ use checkpoint_core::{
     Address, Approver, Clock, Engine, EngineError, Form, Held, IndexStore, LockError, LockMode, SessionKey,
     SnapshotBackend, StoreLock, WorkspaceFs,
 };
+use harness_adapter::FileFolds;
 use index_store::{DataDir, Found, IndexKind, Registration, Registry, Standing, WorkspaceLock};
 pub(crate) use rwd_engine::Located;
 use rwd_engine::{SystemClock, SystemProcesses};
@@ -111,7 +112,7 @@ struct Patient {
 }
 
 /// Two sessions that were both at work within so many milliseconds: a position does not say whose it is (design § 6).
-const TOGETHER_MS: i64 = 10 * 60 * 1000;
+pub(crate) const TOGETHER_MS: i64 = 10 * 60 * 1000;
 
 const SLICE: Duration = Duration::from_millis(50);
 
@@ -176,6 +177,7 @@ pub(crate) fn open(
         .capture_policy(settings.capture())
         .quota(settings.quota())
         .lock_wait(settings.lock_wait())
+        .fold_locks(Arc::new(FileFolds::new(&located.dir.path().join("folds"))))
         .build();
 
     tracing::debug!(root = %located.root().display(), index = index.name(), "opened");

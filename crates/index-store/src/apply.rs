@@ -68,6 +68,7 @@ impl Applying<'_> {
             IndexOp::PutSession { session } => self.put_session(session),
             IndexOp::PutName { name } => self.put_name(name),
             IndexOp::DropName { label } => self.drop_name(label),
+            IndexOp::NewMark { mark } => self.new_mark(mark),
             IndexOp::PutMark { mark } => self.put_mark(mark),
             IndexOp::Held { add, remove } => self.held(add, remove),
             _ => misfit("it holds a change that this index does not know".to_owned()),
@@ -313,6 +314,14 @@ impl Applying<'_> {
             return misfit(format!("there is no name {label:?}"));
         }
         self.rows.delete(Table::Name, label)
+    }
+
+    fn new_mark(&mut self, mark: &Mark) -> Result<(), IndexError> {
+        let newest = query::newest_mark(&*self.rows)?;
+        if mark.id <= newest {
+            return misfit(format!("mark {} is not new: the newest is {newest}", mark.id));
+        }
+        self.put(Table::Mark, &mark_key(mark), mark)
     }
 
     fn put_mark(&mut self, mark: &Mark) -> Result<(), IndexError> {

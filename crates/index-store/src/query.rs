@@ -16,7 +16,9 @@ use serde::{
 
 use crate::{
     document::{decode, load},
-    rows::{KeyRange, NEWEST, OPEN, REVISION, Rows, Table, marks_prefix, op_key, ord_key, parse_ord, point_key},
+    rows::{
+        KeyRange, NEWEST, OPEN, REVISION, Rows, Table, marks_prefix, op_key, ord_key, parse_mark, parse_ord, point_key,
+    },
     touches,
 };
 
@@ -167,6 +169,16 @@ pub(crate) fn names(rows: &(impl Rows + ?Sized)) -> Result<Vec<Name>, IndexError
 
 pub(crate) fn marks(rows: &(impl Rows + ?Sized), session: &SessionKey) -> Result<Vec<Mark>, IndexError> {
     list(rows, Table::Mark, &KeyRange::prefix(&marks_prefix(session)))
+}
+
+/// Keys end in the number, but begin with the session: every one is looked at.
+pub(crate) fn newest_mark(rows: &(impl Rows + ?Sized)) -> Result<u64, IndexError> {
+    let mut newest = 0;
+    rows.scan(Table::Mark, &KeyRange::all(), &mut |key, _| {
+        newest = newest.max(parse_mark(key)?);
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(newest)
 }
 
 pub(crate) fn held(rows: &(impl Rows + ?Sized)) -> Result<BTreeSet<RelPath>, IndexError> {

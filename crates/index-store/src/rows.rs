@@ -121,6 +121,14 @@ pub(crate) fn mark_key(mark: &Mark) -> String {
     format!("{}{:020}", marks_prefix(&mark.session), mark.id)
 }
 
+/// The number at the end of a mark's key.
+pub(crate) fn parse_mark(key: &str) -> Result<u64, IndexError> {
+    key.rsplit_once('/').and_then(|(_, number)| number.parse().ok()).ok_or_else(|| IndexError::Damaged {
+        what: format!("key {key:?} of table {}", Table::Mark.name()),
+        source: "it does not end in a number".into(),
+    })
+}
+
 /// The path as its JSON text has it: bytes that are not UTF-8 as NUL and base64.
 pub(crate) fn path_key(path: &RelPath) -> Result<String, IndexError> {
     match serde_json::to_value(path) {

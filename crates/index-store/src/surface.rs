@@ -75,6 +75,9 @@ macro_rules! index_store {
             ) -> Result<Vec<checkpoint_core::Mark>, checkpoint_core::IndexError> {
                 self.read(|rows| $crate::query::marks(rows, session))
             }
+            fn newest_mark(&self) -> Result<u64, checkpoint_core::IndexError> {
+                self.read(|rows| $crate::query::newest_mark(rows))
+            }
             fn held(
                 &self,
             ) -> Result<std::collections::BTreeSet<checkpoint_core::RelPath>, checkpoint_core::IndexError> {

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::retention::{Stock, prune};
 use crate::{
-    Batch, Damage, DropReason, EngineError, EngineEvent, GcReport, IndexOp, LiveObjects, LockMode, Name, OpState,
-    Operation, Point, PointId, PointKind, PointQuery, SessionKey, Snapshot, SnapshotError, Verified, VerifyLevel,
-    check_name,
+    Batch, BoundarySeq, Damage, DropReason, EngineError, EngineEvent, GcReport, IndexOp, LiveObjects, LockMode, Name,
+    OpState, Operation, Point, PointId, PointKind, PointQuery, SessionKey, Snapshot, SnapshotError, Verified,
+    VerifyLevel, check_name,
 };
 
 use super::Engine;
@@ -39,6 +39,45 @@ impl Engine {
         };
         self.parts.index.apply(&Batch { follows: None, ops: vec![IndexOp::PutName { name: name.clone() }] })?;
         Ok(name)
+    }
+
+    /// Keeps a label of 003 on the point that was recorded at the boundary it names, with that boundary. Gives `None`
+    /// where there is none, where the label is no name of ours, or where it stands on another session's point: names
+    /// are the workspace's, labels of 003 a session's own.
+    pub fn name_boundary(
+        &self,
+        session: &SessionKey,
+        boundary: BoundarySeq,
+        label: &str,
+        note: Option<String>,
+    ) -> Result<Option<Name>, EngineError> {
+        if check_name(label).is_err() {
+            return Ok(None);
+        }
+        if self.parts.index.names()?.iter().any(|name| name.label == label && name.session != *session) {
+            return Ok(None);
+        }
+        let ends = PointQuery {
+            sessions: vec![session.clone()],
+            kinds: vec![PointKind::TurnEnd],
+            restorable: true,
+            newest_first: true,
+            ..PointQuery::default()
+        };
+        let at = |point: &Point| point.position.as_ref().is_some_and(|position| position.seq == boundary.seq());
+        let Some(point) = self.parts.index.points(&ends)?.into_iter().find(at) else { return Ok(None) };
+        let name = Name {
+            label: label.to_owned(),
+            point: point.id,
+            session: session.clone(),
+            boundary: Some(boundary),
+            note,
+            at: self.parts.clock.now(),
+            // Without it the name is used all the same, only less is checked then.
+            prefix: self.parts.sessions.prefix_digest(session, boundary.seq()).ok(),
+        };
+        self.parts.index.apply(&Batch { follows: None, ops: vec![IndexOp::PutName { name: name.clone() }] })?;
+        Ok(Some(name))
     }
 
     /// Removes a label. The point stays.

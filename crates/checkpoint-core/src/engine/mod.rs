@@ -6,6 +6,7 @@ mod care;
 mod cut;
 mod host;
 mod lineage;
+mod marks;
 mod notice;
 mod recover;
 mod resolve;
@@ -19,6 +20,7 @@ pub use care::DropWhich;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::fold::{FoldLocks, LocalFolds};
 use crate::{
     Approver, CapturePolicy, Clock, Decision, EngineError, EngineEvent, Held, HostState, IdSource, IndexStore,
     LockMode, NoProgress, NoSessions, Observer, OpId, PointId, Preview, ProcessId, Progress, Quota, SessionLog,
@@ -75,6 +77,7 @@ struct Parts {
     capture: CapturePolicy,
     quota: Quota,
     lock_wait: Duration,
+    folds: Arc<dyn FoldLocks>,
 }
 
 impl std::fmt::Debug for Parts {
@@ -182,6 +185,11 @@ impl EngineBuilder {
         self.parts.lock_wait = wait;
         self
     }
+    /// Keeps two folds of one session apart; without it only folds by this engine and its clones are.
+    pub fn fold_locks(mut self, folds: Arc<dyn FoldLocks>) -> Self {
+        self.parts.folds = folds;
+        self
+    }
     /// The engine.
     pub fn build(self) -> Engine {
         Engine { parts: Arc::new(self.parts) }
@@ -214,6 +222,7 @@ impl Engine {
                 capture: CapturePolicy::default(),
                 quota: Quota::default(),
                 lock_wait: Duration::from_secs(10),
+                folds: Arc::new(LocalFolds::default()),
             },
         }
     }

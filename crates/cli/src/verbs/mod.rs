@@ -6,6 +6,7 @@ mod changes;
 mod diff;
 mod doctor;
 mod log;
+mod marks;
 mod names;
 pub(crate) mod plan_text;
 mod restore;
@@ -43,6 +44,8 @@ pub(crate) fn dispatch(run: &Run, verb: Verb) -> Result<u8, CliError> {
         Verb::Recover(args) => restore::recover(run, &args),
         Verb::Name(args) => names::name(run, &args),
         Verb::Drop(args) => names::drop(run, &args),
+        Verb::Mark(args) => marks::mark(run, &args),
+        Verb::Fold(args) => marks::fold(run, &args),
         Verb::Status => status::status(run),
         Verb::Du => care::du(run),
         Verb::Gc(args) => care::gc(run, &args),

@@ -39,6 +39,8 @@ answers! {
     Restored = "to",
     Recovered = "recover",
     Named = "name",
+    Marked = "mark",
+    Folded = "fold",
     Dropped = "drop",
     Status = "status",
     Du = "du",
@@ -370,6 +372,49 @@ pub(crate) struct Named {
     /// The point; null when the name was removed.
     pub(crate) id: Option<String>,
     pub(crate) deleted: bool,
+}
+
+/// `rwd mark`.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Marked {
+    /// Number within the workspace; never given twice.
+    pub(crate) id: u64,
+    /// Position of the first event after the mark.
+    pub(crate) log_length: u64,
+    pub(crate) session: String,
+    /// The open turn; null when the session is idle.
+    pub(crate) turn: Option<u32>,
+    pub(crate) objective: Option<String>,
+}
+
+/// `rwd fold`.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_field_names, reason = "the names of contract 001-09")]
+pub(crate) struct Folded {
+    pub(crate) mark_id: u64,
+    /// Messages that were replaced.
+    pub(crate) folded_nodes: u64,
+    /// Position of the first.
+    pub(crate) start: u64,
+    /// Position of the last.
+    pub(crate) end: u64,
+    /// Characters they had.
+    pub(crate) folded_chars: u64,
+    /// Characters of the report.
+    pub(crate) report_chars: u64,
+    /// The session that was folded; its log is as it was.
+    pub(crate) session: String,
+    /// The new session, with the report in it.
+    pub(crate) child_session_id: String,
+    /// Its log.
+    pub(crate) child_path: Option<PathEntry>,
+    /// The command that goes on in it; null where its harness has none.
+    #[serde(rename = "continue")]
+    pub(crate) go_on: Option<String>,
+    /// True when an earlier call had made the child and this one only closed the mark.
+    pub(crate) recovered: bool,
 }
 
 /// `rwd drop`.

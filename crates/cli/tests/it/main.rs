@@ -11,6 +11,7 @@ mod codes;
 mod config;
 mod conversation;
 mod dsh_home;
+mod folds;
 mod hints;
 mod inputs;
 mod output;

@@ -54,6 +54,7 @@ fn empty(open: &Open) {
     assert!(index.operation(&op(1)).unwrap().is_none());
     assert!(index.written(&op(1)).unwrap().is_empty());
     assert!(index.held().unwrap().is_empty());
+    assert_eq!(index.newest_mark().unwrap(), 0);
     // A batch of nothing counts too.
     assert_eq!(index.apply(&Batch::default()).unwrap(), Revision(1));
     assert_eq!(index.newest().unwrap(), Ord(0));

@@ -145,6 +145,10 @@ impl IndexStore for FaultyIndex {
         self.sound()?.marks(session)
     }
 
+    fn newest_mark(&self) -> Result<u64, IndexError> {
+        self.sound()?.newest_mark()
+    }
+
     fn held(&self) -> Result<BTreeSet<RelPath>, IndexError> {
         self.sound()?.held()
     }

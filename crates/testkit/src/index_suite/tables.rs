@@ -47,6 +47,14 @@ pub(super) fn sessions_names_marks(open: &Open) {
     again.folded = Some(Timestamp(8));
     assert!(matches!(scene.try_apply(vec![IndexOp::PutMark { mark: again }]), Err(IndexError::Misfit { .. })));
     scene.apply(vec![IndexOp::PutMark { mark: folded }]);
+    // 001-02: numbers count up over all sessions, and of two who take the same only one gets it.
+    assert_eq!(index.newest_mark().unwrap(), 10);
+    for taken in [mark("s2", 10), mark("s2", 9), mark("s1", 10), mark("s1", 2)] {
+        assert!(matches!(scene.try_apply(vec![IndexOp::NewMark { mark: taken }]), Err(IndexError::Misfit { .. })));
+    }
+    assert!(index.marks(&session("s2")).unwrap().is_empty());
+    scene.apply(vec![IndexOp::NewMark { mark: mark("s2", 11) }]);
+    assert_eq!((open().newest_mark().unwrap(), open().marks(&session("s2")).unwrap().len()), (11, 1));
 }
 
 pub(super) fn held(open: &Open) {

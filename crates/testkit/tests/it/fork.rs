@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use checkpoint_core::{
     Beat, EngineError, ErrorKind, FilesWhere, IntentState, PointKind, Position, Recovery, RestoreRequest, SaveRequest,
-    Scope, SessionKey, SessionLog, Status, Turn,
+    Scope, SessionKey, SessionLog, Status, Turn, boundary_of_turn,
 };
 use testkit::Host;
 
@@ -170,6 +170,24 @@ fn a_child_finds_its_ancestors_points() {
     let found = world.engine.resolve(Some(&child(&made)), "t1^", None).unwrap();
     assert_eq!(found.point.unwrap().session, key());
     assert!(matches!(world.engine.resolve(Some(&child(&made)), "t2^", None), Err(EngineError::NotFound { .. })));
+}
+
+/// 003: a label is kept with its boundary where a point was recorded there; the file of 003 has it in any case.
+#[test]
+fn c003_01_a_label_is_kept_on_the_point_at_its_boundary() {
+    let world = talked();
+    let beats = world.sessions.beats(&key(), checkpoint_core::Seq(0)).unwrap();
+    let ends: Vec<_> = (1..=2).map(|turn| boundary_of_turn(&beats, Turn(turn)).unwrap()).collect();
+    let name = world.engine.name_boundary(&key(), ends[0], "green", Some("n".into())).unwrap().unwrap();
+    assert_eq!((name.boundary, name.note.as_deref()), (Some(ends[0]), Some("n")));
+    assert_eq!(world.engine.index().point(&name.point).unwrap().unwrap().turn, Some(Turn(1)));
+    assert_eq!(world.engine.index().names().unwrap(), [name]);
+    // It moves with the session that set it, and no other session takes it away.
+    assert_eq!(world.engine.name_boundary(&key(), ends[1], "green", None).unwrap().unwrap().boundary, Some(ends[1]));
+    assert_eq!(world.engine.name_boundary(&child("x"), ends[0], "green", None).unwrap(), None);
+    assert_eq!(world.engine.name_boundary(&key(), ends[0], "t7", None).unwrap(), None, "an address");
+    assert_eq!(world.engine.name_boundary(&child("x"), ends[0], "free", None).unwrap(), None, "no point there");
+    assert_eq!(world.engine.index().names().unwrap().len(), 1);
 }
 
 /// A turn that only talked has its two records like any other, and can be gone back to.

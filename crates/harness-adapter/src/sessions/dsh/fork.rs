@@ -196,7 +196,7 @@ impl Prefix {
 }
 
 /// A text that only one thing has, in the form of a UUID of version 4.
-fn uuid(mut random: [u8; 16]) -> String {
+pub(super) fn uuid(mut random: [u8; 16]) -> String {
     random[6] = random[6] & 0x0f | 0x40;
     random[8] = random[8] & 0x3f | 0x80;
     let hex = HEXLOWER.encode(&random);

@@ -3,11 +3,13 @@
 //! Version 0 of the format was tried against the host's own reader and is read and written; versions 2 to 4 are read by
 //! their documents; anything else is refused.
 
+mod admit;
 mod check;
 mod container;
 mod digest;
 mod draft;
 mod error;
+mod fold;
 mod fork;
 mod header;
 mod inspect;
@@ -29,9 +31,11 @@ use std::{
 
 use checkpoint_core::{Clock, IdSource, JsonText, LogEvent, Seq, SessionKey};
 
+pub(crate) use self::admit::{Admission, folder_of, header_line, new_header, taken};
 pub use self::{
     container::Encoding,
     error::{LogError, Place},
+    fold::ChildFolds,
     fork::{ChildSpec, Cut, Forked, Repaired},
     header::LogHeader,
     inspect::{Boundary, Inspection, Problem, SessionSummary, TurnSpan},

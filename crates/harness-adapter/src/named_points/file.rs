@@ -1,0 +1,301 @@
+//! Where the lines are kept (K-43): one file in the user's workspace, replaced as a whole under a lock.
+
+use std::{
+    fmt,
+    io::{self, Read, Write},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use checkpoint_core::Held;
+use durable_fs::{Descent, Dir, FileLock, Kind, LockFailure, LockMode, Mounts, Stat};
+
+/// The file, below the workspace's root.
+pub const POINTS_PATH: &str = ".dsh/memory/checkpoints.md";
+
+const DIRECTORIES: [&[u8]; 2] = [b".dsh", b"memory"];
+const DIRECTORY: &[u8] = b".dsh/memory";
+const NAME: &[u8] = b"checkpoints.md";
+/// Only the holder of the lock uses it, so one that is there was left by a process that died.
+const TEMPORARY: &[u8] = b".checkpoints.md.tmp";
+const LOCK: &str = ".dsh/memory/.checkpoints.md.lock";
+/// A file of 200 lines has some 30 KiB.
+const LARGEST: u64 = 8 << 20;
+const WAIT: Duration = Duration::from_secs(10);
+
+/// Reading and replacing the file. Implemented over the workspace by [`DurablePoints`].
+pub trait PointsFile: fmt::Debug + Send + Sync {
+    /// Keeps every other process and thread out until dropped. Waits for them.
+    fn lock(&self) -> Result<Box<dyn Held>, PointsFileError>;
+
+    /// The whole file; `None` where there is none. Never a half-written one.
+    fn read(&self) -> Result<Option<Vec<u8>>, PointsFileError>;
+
+    /// Replaces the whole file in one step, durable on return. Call with the lock held. After an error the old
+    /// content stands, except that after a failed sync the new one may be seen.
+    fn replace(&self, bytes: &[u8]) -> Result<(), PointsFileError>;
+}
+
+/// Why the file could not be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PointsFileError {
+    /// Something else has the name: a link, a directory, a device. It is neither followed nor replaced.
+    #[error("{} is no regular file in a directory of the workspace", path.display())]
+    InTheWay {
+        /// Where.
+        path: PathBuf,
+    },
+    /// Larger than anything that rwd writes there.
+    #[error("{} is larger than 8 MiB", path.display())]
+    TooLarge {
+        /// Where.
+        path: PathBuf,
+    },
+    /// Somebody else has held the lock for too long.
+    #[error("another process is writing {}", path.display())]
+    Busy {
+        /// Where.
+        path: PathBuf,
+    },
+    /// A system call failed.
+    #[error("cannot {what} {}", path.display())]
+    Io {
+        /// What was being done.
+        what: &'static str,
+        /// To what.
+        path: PathBuf,
+        /// How it failed.
+        source: io::Error,
+    },
+}
+
+impl PointsFileError {
+    /// Stable machine code.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::InTheWay { .. } => "POINTS_FILE_IN_THE_WAY",
+            Self::TooLarge { .. } => "POINTS_FILE_TOO_LARGE",
+            Self::Busy { .. } => "busy",
+            Self::Io { .. } => "io",
+        }
+    }
+}
+
+/// The file of one workspace. Every component below the root is reached without following links.
+#[derive(Clone, Debug)]
+pub struct DurablePoints {
+    root: PathBuf,
+    wait: Duration,
+}
+
+#[derive(Debug)]
+struct Locked(#[expect(dead_code, reason = "held, not read")] FileLock);
+
+impl Held for Locked {}
+
+impl DurablePoints {
+    /// Of the workspace at `root`. Touches nothing.
+    pub fn new(root: &Path) -> Self {
+        Self { root: root.to_owned(), wait: WAIT }
+    }
+
+    /// Waits this long for the lock instead of 10 s.
+    #[must_use]
+    pub fn with_wait(self, wait: Duration) -> Self {
+        Self { wait, ..self }
+    }
+
+    /// The file's path.
+    pub fn path(&self) -> PathBuf {
+        self.root.join(POINTS_PATH)
+    }
+
+    fn io(&self, what: &'static str) -> impl Fn(io::Error) -> PointsFileError {
+        let path = self.path();
+        move |source| PointsFileError::Io { what, path: path.clone(), source }
+    }
+
+    fn root(&self) -> Result<Dir, PointsFileError> {
+        Dir::open_root(&self.root).map_err(|error| PointsFileError::Io {
+            what: error.what,
+            path: error.path,
+            source: error.source,
+        })
+    }
+
+    /// The directory of the file; `None` where it is not there yet.
+    fn directory(&self) -> Result<Option<Dir>, PointsFileError> {
+        match self.root()?.descend(DIRECTORY, Mounts::Any) {
+            Ok(dir) => Ok(Some(dir)),
+            Err(Descent::Missing) => Ok(None),
+            Err(Descent::Io(source)) => Err(self.io("open the directory of")(source)),
+            Err(_) => Err(PointsFileError::InTheWay { path: self.path() }),
+        }
+    }
+
+    /// The directory of the file, made and made durable where it is not there yet.
+    fn make_directory(&self) -> Result<Dir, PointsFileError> {
+        if let Some(dir) = self.directory()? {
+            return Ok(dir);
+        }
+        let mut at = self.root()?;
+        for name in DIRECTORIES {
+            match at.create_dir(name) {
+                Ok(()) => at.sync().map_err(self.io("sync the directory of"))?,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(self.io("create the directory of")(error)),
+            }
+            at = at.descend(name, Mounts::Any).map_err(|error| match error {
+                Descent::Io(source) => self.io("open the directory of")(source),
+                _ => PointsFileError::InTheWay { path: self.path() },
+            })?;
+        }
+        Ok(at)
+    }
+
+    /// The file's facts where it is one, `None` where there is none.
+    fn regular(&self, dir: &Dir) -> Result<Option<Stat>, PointsFileError> {
+        match dir.stat_at(NAME).map_err(self.io("look at"))? {
+            Some(stat) if stat.kind != Kind::File => Err(PointsFileError::InTheWay { path: self.path() }),
+            found => Ok(found),
+        }
+    }
+}
+
+impl PointsFile for DurablePoints {
+    fn lock(&self) -> Result<Box<dyn Held>, PointsFileError> {
+        drop(self.make_directory()?);
+        match FileLock::acquire(&self.root.join(LOCK), LockMode::Exclusive, self.wait) {
+            Ok(lock) => Ok(Box::new(Locked(lock))),
+            Err(LockFailure::Busy) => Err(PointsFileError::Busy { path: self.path() }),
+            Err(LockFailure::Io(error)) => {
+                Err(PointsFileError::Io { what: error.what, path: error.path, source: error.source })
+            }
+            Err(other) => Err(self.io("lock")(io::Error::other(other))),
+        }
+    }
+
+    fn read(&self) -> Result<Option<Vec<u8>>, PointsFileError> {
+        let Some(dir) = self.directory()? else { return Ok(None) };
+        if self.regular(&dir)?.is_none() {
+            return Ok(None);
+        }
+        let file = dir.open_file(NAME).map_err(self.io("open"))?;
+        let stat = Stat::of(&file).map_err(self.io("look at"))?;
+        if stat.kind != Kind::File {
+            return Err(PointsFileError::InTheWay { path: self.path() });
+        }
+        let mut bytes = Vec::new();
+        file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(self.io("read"))?;
+        if bytes.len() as u64 > LARGEST {
+            return Err(PointsFileError::TooLarge { path: self.path() });
+        }
+        Ok(Some(bytes))
+    }
+
+    fn replace(&self, bytes: &[u8]) -> Result<(), PointsFileError> {
+        let dir = self.make_directory()?;
+        let mode = self.regular(&dir)?.map(|stat| stat.mode);
+        let written = write(&dir, bytes, mode);
+        if written.is_err() {
+            // The first failure is what the caller needs; a temporary that stays is taken by the next writer.
+            let _gone_or_not = dir.unlink(TEMPORARY);
+        }
+        written.map_err(self.io("replace"))
+    }
+}
+
+/// Writes the file under its temporary name, complete and with its mode, and gives it the real one.
+fn write(dir: &Dir, bytes: &[u8], mode: Option<u32>) -> io::Result<()> {
+    let mut file = match dir.create_file(TEMPORARY) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            dir.unlink(TEMPORARY)?;
+            dir.create_file(TEMPORARY)?
+        }
+        created => created?,
+    };
+    file.write_all(bytes)?;
+    dir.chmod(TEMPORARY, mode.unwrap_or(0o644))?;
+    file.sync_all()?;
+    dir.rename(TEMPORARY, NAME)?;
+    dir.sync()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn put(path: &Path, text: &str) {
+        std::fs::File::create(path).unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
+    #[test]
+    fn the_file_is_replaced_as_a_whole_and_keeps_its_mode() {
+        let scratch = tempfile::tempdir().unwrap();
+        let points = DurablePoints::new(scratch.path());
+        assert_eq!(points.read().unwrap(), None, "reading makes nothing");
+        assert!(!scratch.path().join(".dsh").exists());
+        points.replace(b"one").unwrap();
+        let mode = || std::fs::metadata(points.path()).unwrap().permissions().mode() & 0o777;
+        assert_eq!((points.read().unwrap().unwrap(), mode()), (b"one".to_vec(), 0o644));
+        std::fs::set_permissions(points.path(), std::fs::Permissions::from_mode(0o600)).unwrap();
+        // Left by a process that died.
+        put(&scratch.path().join(".dsh/memory/.checkpoints.md.tmp"), "half");
+        points.replace(b"two").unwrap();
+        assert_eq!((points.read().unwrap().unwrap(), mode()), (b"two".to_vec(), 0o600));
+        let left: Vec<_> = std::fs::read_dir(scratch.path().join(".dsh/memory")).unwrap().collect();
+        assert_eq!(left.len(), 1);
+    }
+
+    #[test]
+    fn nothing_outside_is_reached_through_a_link_and_nothing_else_is_replaced() {
+        for place in [".dsh", ".dsh/memory", POINTS_PATH] {
+            for what in ["link", "other"] {
+                let scratch = tempfile::tempdir().unwrap();
+                let (root, outside) = (scratch.path().join("w"), scratch.path().join("outside"));
+                std::fs::create_dir(&outside).unwrap();
+                std::fs::create_dir_all(root.join(place).parent().unwrap()).unwrap();
+                let there = root.join(place);
+                match (what, place == POINTS_PATH) {
+                    ("link", false) => symlink(&outside, &there).unwrap(),
+                    ("link", true) => {
+                        put(&outside.join("victim"), "keep");
+                        symlink(outside.join("victim"), &there).unwrap();
+                    }
+                    (_, false) => put(&there, "a file"),
+                    (_, true) => std::fs::create_dir(&there).unwrap(),
+                }
+                let points = DurablePoints::new(&root);
+                let codes = [points.read().map(drop), points.replace(b"x")].map(|done| done.unwrap_err().code());
+                assert_eq!(codes, ["POINTS_FILE_IN_THE_WAY"; 2], "{place} {what}");
+                let names: Vec<_> = std::fs::read_dir(&outside).unwrap().map(|e| e.unwrap().file_name()).collect();
+                assert!(names.iter().all(|name| name == "victim"), "{place} {what}: {names:?}");
+                if let Some(name) = names.first() {
+                    assert_eq!(std::fs::read(outside.join(name)).unwrap(), b"keep");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_too_large_to_be_ours_is_not_read() {
+        let scratch = tempfile::tempdir().unwrap();
+        let points = DurablePoints::new(scratch.path());
+        points.replace(b"").unwrap();
+        std::fs::File::options().write(true).open(points.path()).unwrap().set_len(LARGEST + 1).unwrap();
+        assert_eq!(points.read().unwrap_err().code(), "POINTS_FILE_TOO_LARGE");
+    }
+
+    #[test]
+    fn a_lock_that_somebody_holds_is_waited_for_and_then_named() {
+        let scratch = tempfile::tempdir().unwrap();
+        let points = DurablePoints::new(scratch.path()).with_wait(Duration::ZERO);
+        let held = points.lock().unwrap();
+        assert_eq!(points.clone().lock().unwrap_err().code(), "busy");
+        drop(held);
+        drop(points.lock().unwrap());
+    }
+}
