@@ -4,6 +4,7 @@
 mod crash;
 mod fork;
 mod history;
+mod kept;
 mod machine;
 mod scan;
 mod tracer;
