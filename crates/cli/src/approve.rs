@@ -56,7 +56,7 @@ impl Approver for Asker {
             Consent::Given => Decision::Approved,
             Consent::Nobody => Decision::Unavailable,
             Consent::Ask => {
-                self.out.note(crate::verbs::plan_text::preview_text(preview).trim_end());
+                self.out.note(crate::verbs::plan_text::preview_text(preview, self.out.below()).trim_end());
                 match self.out.ask("Go on? [y/N] ").as_deref() {
                     Some("y" | "yes") => {
                         self.stop.0.listen();

@@ -49,8 +49,9 @@ pub(crate) fn data_dir(run: &Run) -> Result<DataDir, CliError> {
 pub(crate) fn find(run: &Run) -> Result<Located, CliError> {
     let (data, start) = (data_dir(run)?, run.start()?);
     let registry = Registry::new(data.clone());
-    let found = registry.find(&start)?.ok_or_else(|| none_at(&registry, start))?;
+    let found = registry.find(&start)?.ok_or_else(|| none_at(&registry, start.clone()))?;
     refuse_moved(&found)?;
+    stand(run, &found, &start);
     Ok(Located::new(found, registry, data))
 }
 
@@ -69,14 +70,21 @@ pub(crate) fn find_or_register(run: &Run) -> Result<Located, CliError> {
     let registry = Registry::new(data.clone());
     let known = registry.find(&start)?;
     // A moved root is its own only after `adopt`; with --force it becomes a workspace of its own.
-    let root =
-        known.filter(|found| found.standing != Standing::Moved || !run.global.force).map_or(start, |found| found.root);
+    let root = known
+        .filter(|found| found.standing != Standing::Moved || !run.global.force)
+        .map_or_else(|| start.clone(), |found| found.root);
     let home = run.world.home().map(Path::to_owned);
     let force = run.global.force;
     let registration = Registration { force, as_new: force, ..Located::registration(&root, home) };
     let found = registry.register(&root, &registration)?;
     refuse_moved(&found)?;
+    stand(run, &found, &start);
     Ok(Located::new(found, registry, data))
+}
+
+/// People are shown paths from where they stand.
+fn stand(run: &Run, found: &Found, start: &Path) {
+    run.out.stands_at(start.strip_prefix(&found.root).map(Path::to_owned).unwrap_or_default());
 }
 
 fn refuse_moved(found: &Found) -> Result<(), CliError> {
@@ -187,8 +195,7 @@ pub(crate) fn open(
 impl Opened {
     /// What hints about a plan need to know.
     pub(crate) fn facts(&self, run: &Run) -> Result<Facts, CliError> {
-        let start = run.start()?;
-        let below = start.strip_prefix(self.located.root()).map(Path::to_owned).unwrap_or_default();
+        let below = run.out.below().to_owned();
         let turns = self.index.sessions()?.iter().any(|session| session.turn.is_some());
         Ok(Facts { below, turns })
     }

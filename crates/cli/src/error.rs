@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use checkpoint_core::{Blocked, BoxError, EngineError, FsError, LockError, Preview, RelPath, SessionError};
 use harness_adapter::sessions::dsh::LogError;
@@ -166,12 +166,7 @@ impl Facts {
 
     /// A path of the workspace as it is named from the current directory.
     pub(crate) fn relative(&self, path: &RelPath) -> PathBuf {
-        let there = Path::new(OsStr::from_bytes(path.as_bytes()));
-        let shared = self.below.components().zip(there.components()).take_while(|(a, b)| a == b).count();
-        let mut relative = PathBuf::new();
-        relative.extend(self.below.components().skip(shared).map(|_| Component::ParentDir));
-        relative.extend(there.components().skip(shared));
-        if relative.as_os_str().is_empty() { PathBuf::from(".") } else { relative }
+        crate::paths::relative(&self.below, Path::new(OsStr::from_bytes(path.as_bytes())))
     }
 }
 
@@ -711,7 +706,9 @@ fn blocked_hint(blocked: &[Blocked]) -> Option<String> {
 }
 
 /// The text for people: `error: …`, causes, paths, then `hint: …`.
-pub(crate) fn human(report: &Report) -> String {
+///
+/// Paths are named from the directory `below` the root.
+pub(crate) fn human(report: &Report, below: &Path) -> String {
     const SHOWN: usize = 20;
     let body = &report.body;
     let mut text = format!("error: {}", wire::shown(&body.message));
@@ -719,7 +716,7 @@ pub(crate) fn human(report: &Report) -> String {
         put!(text, "\n  caused by: {}", wire::shown(cause));
     }
     for entry in body.paths.iter().take(SHOWN) {
-        put!(text, "\n  {}", entry.line());
+        put!(text, "\n  {}", entry.line(below));
     }
     if body.paths.len() > SHOWN {
         put!(text, "\n  and {} more", body.paths.len() - SHOWN);

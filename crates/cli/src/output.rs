@@ -1,7 +1,8 @@
 //! The only module that writes to the standard streams.
 
 use std::io::{self, BufRead, Read, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::args::ColorChoice;
 use crate::error::CliError;
@@ -20,6 +21,7 @@ pub(crate) struct Output {
     pub(crate) quiet: bool,
     /// Colours on standard output.
     pub(crate) color: bool,
+    below: OnceLock<PathBuf>,
 }
 
 struct Streams {
@@ -42,7 +44,19 @@ impl Output {
             stdout: std::mem::replace(&mut world.stdout, Box::new(io::sink())),
             stderr: std::mem::replace(&mut world.stderr, Box::new(io::sink())),
         };
-        Self { streams: Mutex::new(streams), watch, json: false, quiet: false, color: false }
+        Self { streams: Mutex::new(streams), watch, json: false, quiet: false, color: false, below: OnceLock::new() }
+    }
+
+    /// Says where paths of the workspace are named from: the start directory, below the root.
+    pub(crate) fn stands_at(&self, below: PathBuf) {
+        // One run, one workspace: a second answer would be the same.
+        drop(self.below.set(below));
+    }
+
+    /// The directory, below the root, from which people are shown paths, so that they can be pasted where they are.
+    /// Machines get them from the root.
+    pub(crate) fn below(&self) -> &Path {
+        self.below.get().map_or(Path::new(""), PathBuf::as_path)
     }
 
     fn streams(&self) -> MutexGuard<'_, Streams> {

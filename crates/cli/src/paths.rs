@@ -78,6 +78,15 @@ fn listed(file: &Path, nul: bool, stdin: &mut dyn Read) -> Result<Vec<OsString>,
     Ok(lines.map(|line| OsString::from_vec(line.to_vec())).collect())
 }
 
+/// A path below the root as it is named from the directory `below` the root.
+pub(crate) fn relative(below: &Path, there: &Path) -> PathBuf {
+    let shared = below.components().zip(there.components()).take_while(|(a, b)| a == b).count();
+    let mut relative = PathBuf::new();
+    relative.extend(below.components().skip(shared).map(|_| Component::ParentDir));
+    relative.extend(there.components().skip(shared));
+    if relative.as_os_str().is_empty() { PathBuf::from(".") } else { relative }
+}
+
 /// Without `.` and `..`, read as text; `None` where it leaves the file system.
 fn normal(path: &Path) -> Option<PathBuf> {
     let mut plain = PathBuf::new();

@@ -111,7 +111,7 @@ fn finish(out: &Output, ended: Result<u8, CliError>, typed: &Typed) -> u8 {
             Err(error) => out.note(&format!("error: {error}")),
         }
     } else {
-        out.note(&human(&report));
+        out.note(&human(&report, out.below()));
     }
     report.exit
 }

@@ -1,5 +1,7 @@
 //! Pieces of text for people: times, sizes, counts, lists.
 
+use std::path::Path;
+
 use checkpoint_core::{PointKind, Timestamp};
 
 use crate::wire::{PathEntry, ReasonEntry};
@@ -73,14 +75,14 @@ pub(crate) const fn kind(kind: PointKind) -> &'static str {
 /// How many lines a list has before it is cut.
 const SHOWN: usize = 12;
 
-/// A list of paths under a heading; nothing for an empty one.
-pub(crate) fn paths(out: &mut String, heading: &str, paths: &[PathEntry]) {
-    lines(out, heading, paths.iter().map(PathEntry::line).collect());
+/// A list of paths under a heading; nothing for an empty one. They are named from the directory `below` the root.
+pub(crate) fn paths(out: &mut String, below: &Path, heading: &str, paths: &[PathEntry]) {
+    lines(out, heading, paths.iter().map(|path| path.line_from(below)).collect());
 }
 
-/// A list of paths with reasons under a heading; nothing for an empty one.
-pub(crate) fn reasons(out: &mut String, heading: &str, entries: &[ReasonEntry]) {
-    lines(out, heading, entries.iter().map(ReasonEntry::line).collect());
+/// The same for paths with reasons.
+pub(crate) fn reasons(out: &mut String, below: &Path, heading: &str, entries: &[ReasonEntry]) {
+    lines(out, heading, entries.iter().map(|entry| entry.line(below)).collect());
 }
 
 fn lines(out: &mut String, heading: &str, lines: Vec<String>) {

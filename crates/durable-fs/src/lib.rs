@@ -30,7 +30,7 @@ mod xattr;
 pub use dir::{Descent, Dir, Mounts};
 pub use error::Error;
 pub use facts::{FsFacts, Identity, free_bytes, fs_facts, identity, mount_id};
-pub use lock::{FileLock, LockFailure, LockMode};
+pub use lock::{FileLock, LockFailure, LockMode, OpenLock};
 pub use process::{Process, boot_id};
 pub use replace::{Access, Durability, create_private_dirs, replace, sync_dir};
 pub use stat::{Kind, Stat};

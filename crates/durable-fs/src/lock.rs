@@ -4,6 +4,7 @@ use std::{
     fs::{File, TryLockError},
     io,
     path::Path,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -32,61 +33,77 @@ pub enum LockFailure {
     Io(#[from] Error),
 }
 
-/// Holds a lock until dropped.
+/// Holds the lock of a file that its owner has open until dropped.
 ///
-/// The lock belongs to the open file: the file is opened once per acquisition, with close-on-exec, and the handle is
-/// not given away, so that no child process can keep it. It cannot be upgraded: two holders that tried would wait for
-/// each other.
+/// The lock belongs to the open file, not to this value: two of the same file are one lock.
 #[derive(Debug)]
-pub struct FileLock {
-    file: File,
-}
+pub struct OpenLock(Arc<File>);
 
 /// Closing the file is not enough: a process that another thread is just starting has a copy of every descriptor until
 /// it runs its program, and would keep the lock that long.
-impl Drop for FileLock {
+impl Drop for OpenLock {
     fn drop(&mut self) {
-        // If this fails, closing the file is what is left, and that follows.
-        let _closed_instead = self.file.unlock();
+        // If this fails, closing the file is what is left.
+        let _closed_instead = self.0.unlock();
     }
 }
 
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
-impl FileLock {
-    /// Locks the file at `path`, created for its owner only when missing, waiting for at most `wait`.
+impl OpenLock {
+    /// Locks an open file, waiting for at most `wait`; `None` when somebody else kept it that long.
     ///
-    /// Where the file may not be written, a handle for reading does as well. A lock file that is removed or replaced
-    /// while it is waited for is opened anew: a lock on a file that nobody else can find would protect nothing.
-    pub fn acquire(path: &Path, mode: LockMode, wait: Duration) -> Result<Self, LockFailure> {
+    /// # Errors
+    /// When the file cannot be locked at all.
+    pub fn acquire(file: &Arc<File>, mode: LockMode, wait: Duration) -> io::Result<Option<Self>> {
         let start = Instant::now();
         let mut pause = FIRST_PAUSE;
-        let mut file = open(path)?;
         loop {
             let tried = match mode {
                 LockMode::Shared => file.try_lock_shared(),
                 LockMode::Exclusive => file.try_lock(),
             };
             match tried {
-                Ok(()) => {
-                    let lock = Self { file };
-                    if still_there(path, &lock.file)? {
-                        return Ok(lock);
-                    }
-                    drop(lock);
-                    file = open(path)?;
-                    continue;
-                }
+                Ok(()) => return Ok(Some(Self(Arc::clone(file)))),
                 Err(TryLockError::WouldBlock) => {}
-                Err(TryLockError::Error(e)) => return Err(Error::new("lock", path, e).into()),
+                Err(TryLockError::Error(error)) => return Err(error),
             }
             let left = wait.saturating_sub(start.elapsed());
             if left.is_zero() {
-                return Err(LockFailure::Busy);
+                return Ok(None);
             }
             std::thread::sleep(pause.min(left));
             pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+}
+
+/// Holds the lock of a lock file until dropped.
+///
+/// The file is opened once per acquisition, with close-on-exec, and the handle is not given away, so that no child
+/// process can keep it. It cannot be upgraded: two holders that tried would wait for each other.
+#[derive(Debug)]
+pub struct FileLock(#[cfg_attr(not(test), expect(dead_code, reason = "held, not read"))] OpenLock);
+
+impl FileLock {
+    /// Locks the file at `path`, created for its owner only when missing, waiting for at most `wait`.
+    ///
+    /// Where the file may not be written, a handle for reading does as well. A lock file that is removed or replaced
+    /// while it is waited for is opened anew: a lock on a file that nobody else can find would protect nothing.
+    ///
+    /// # Errors
+    /// [`LockFailure`].
+    pub fn acquire(path: &Path, mode: LockMode, wait: Duration) -> Result<Self, LockFailure> {
+        let start = Instant::now();
+        loop {
+            let file = Arc::new(open(path)?);
+            let lock = OpenLock::acquire(&file, mode, wait.saturating_sub(start.elapsed()))
+                .map_err(|e| Error::new("lock", path, e))?
+                .ok_or(LockFailure::Busy)?;
+            if still_there(path, &lock.0)? {
+                return Ok(Self(lock));
+            }
         }
     }
 }
@@ -121,7 +138,7 @@ mod tests {
         let path = directory.path().join("lock");
         for mode in [LockMode::Exclusive, LockMode::Shared] {
             let held = FileLock::acquire(&path, mode, Duration::ZERO).unwrap();
-            let child = held.file.try_clone().unwrap();
+            let child = held.0.0.try_clone().unwrap();
             let taken = || FileLock::acquire(&path, LockMode::Exclusive, Duration::ZERO);
             assert!(matches!(taken(), Err(LockFailure::Busy)));
             drop(held);

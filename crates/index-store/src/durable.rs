@@ -1,19 +1,20 @@
-//! What this crate needs of files and `durable-fs` does not have: new files that replace nothing, locks on files that
-//! are open, and the litter of crashed processes.
+//! What this crate needs of files and `durable-fs` does not have: new files that replace nothing, and the litter of
+//! crashed processes.
 //!
 //! Everything made here is owner-only from its first byte: files 0600, directories 0700.
 
 use std::{
     ffi::{OsStr, OsString},
-    fs::{File, OpenOptions, TryLockError},
+    fs::{File, OpenOptions},
     io,
     os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     sync::Arc,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use checkpoint_core::LockMode;
+use durable_fs::OpenLock;
 use rustix::fs::{CWD, RenameFlags};
 
 /// Makes the names in a directory durable.
@@ -118,47 +119,16 @@ pub(crate) fn discard(temporary: &Path) {
     }
 }
 
-/// Releases the advisory lock of an open file when it goes.
-///
-/// Closing the file is not enough: a process that another thread is just starting has a copy of every descriptor until
-/// it runs its program, and would keep the lock that long.
-#[derive(Debug)]
-pub(crate) struct Locked(Arc<File>);
-
-impl Locked {
-    pub(crate) const fn new(file: Arc<File>) -> Self {
-        Self(file)
-    }
+/// Waits up to `wait` for an advisory lock on an open file; `None` when somebody else kept it.
+pub(crate) fn lock(file: &Arc<File>, mode: LockMode, wait: Duration) -> io::Result<Option<OpenLock>> {
+    OpenLock::acquire(file, leaf_mode(mode), wait)
 }
 
-impl Drop for Locked {
-    fn drop(&mut self) {
-        if let Err(error) = self.0.unlock() {
-            tracing::warn!(%error, "a lock stays until its file is closed");
-        }
-    }
-}
-
-/// Waits up to `wait` for an advisory lock on an open file; `false` when somebody else kept it.
-pub(crate) fn lock(file: &File, mode: LockMode, wait: Duration) -> io::Result<bool> {
-    let begun = Instant::now();
-    let mut pause = Duration::from_millis(1);
-    loop {
-        let tried = match mode {
-            LockMode::Shared => file.try_lock_shared(),
-            LockMode::Exclusive => file.try_lock(),
-        };
-        match tried {
-            Ok(()) => return Ok(true),
-            Err(TryLockError::Error(error)) => return Err(error),
-            Err(TryLockError::WouldBlock) => {}
-        }
-        let left = wait.saturating_sub(begun.elapsed());
-        if left.is_zero() {
-            return Ok(false);
-        }
-        std::thread::sleep(pause.min(left));
-        pause = (pause * 2).min(Duration::from_millis(20));
+/// The same distinction, as the leaf makes it.
+pub(crate) const fn leaf_mode(mode: LockMode) -> durable_fs::LockMode {
+    match mode {
+        LockMode::Shared => durable_fs::LockMode::Shared,
+        LockMode::Exclusive => durable_fs::LockMode::Exclusive,
     }
 }
 

@@ -14,12 +14,7 @@ use std::{
 
 use checkpoint_core::{IndexError, LockMode, Ord, Revision};
 
-use crate::{
-    durable::{self, Locked},
-    format::Format,
-    query,
-    rows::Rows,
-};
+use crate::{durable, format::Format, query, rows::Rows};
 
 /// Bytes of a mark: version, revision, place, checksum.
 const SIZE: usize = 55;
@@ -113,10 +108,7 @@ impl High {
     fn try_raise(&self, reached: Reached) -> io::Result<()> {
         let file = Arc::new(durable::open_or_create(&self.path)?);
         // Whoever committed first may come here last.
-        if !durable::lock(&file, LockMode::Exclusive, WAIT)? {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
-        let _locked = Locked::new(Arc::clone(&file));
+        let _locked = durable::lock(&file, LockMode::Exclusive, WAIT)?.ok_or(io::ErrorKind::WouldBlock)?;
         match read(&file)? {
             Some(claimed) if claimed.revision >= reached.revision => Ok(()),
             _ => file.write_all_at(reached.line().as_bytes(), 0),

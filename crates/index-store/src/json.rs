@@ -9,10 +9,11 @@ use std::{
 };
 
 use checkpoint_core::{Batch, IndexError, LockMode, Revision};
+use durable_fs::OpenLock;
 
 use crate::{
     apply::apply,
-    durable::{self, Locked},
+    durable,
     format::Format,
     high::{High, Reached},
     line::{self, LineError},
@@ -108,11 +109,8 @@ impl JsonIndex {
     }
 
     /// Locks the file that has the name now and reads what others appended.
-    fn lock(&self, log: &mut Log, mode: LockMode) -> Result<Locked, IndexError> {
-        if !durable::lock(&log.file, mode, self.options.busy).map_err(io_error)? {
-            return Err(IndexError::Busy);
-        }
-        let locked = Locked::new(Arc::clone(&log.file));
+    fn lock(&self, log: &mut Log, mode: LockMode) -> Result<OpenLock, IndexError> {
+        let locked = durable::lock(&log.file, mode, self.options.busy).map_err(io_error)?.ok_or(IndexError::Busy)?;
         if durable::is_at(&log.file, &self.path).map_err(io_error)? {
             log.catch_up()?;
             log.check(&self.path)?;
@@ -191,22 +189,22 @@ impl JsonIndex {
         });
         let line = line::write(log.tree.format, log.revision, rows).map_err(|source| unwritable(&source))?;
         let temporary = durable::temporary(&self.path).map_err(io_error)?;
-        let written = durable::create_new(&temporary).and_then(|mut file| {
+        let written = durable::create_new(&temporary).and_then(|file| {
+            let file = Arc::new(file);
             // Locked before it has its name: nobody appends to it before the name is durable.
-            durable::lock(&file, LockMode::Exclusive, Duration::ZERO)?;
-            file.write_all(&line)?;
+            let locked = durable::lock(&file, LockMode::Exclusive, Duration::ZERO)?;
+            (&*file).write_all(&line)?;
             file.sync_data()?;
             std::fs::rename(&temporary, &self.path)?;
-            Ok(file)
+            Ok((file, locked))
         });
-        let file = match written {
-            Ok(file) => Arc::new(file),
+        let (file, _locked) = match written {
+            Ok(written) => written,
             Err(error) => {
                 durable::discard(&temporary);
                 return Err(io_error(error));
             }
         };
-        let _locked = Locked::new(Arc::clone(&file));
         let length = line.len() as u64;
         (log.file, log.lines, log.read, log.base, log.named) = (file, 1, length, length, false);
         durable::sync_dir(durable::parent(&self.path)).map_err(io_error)?;
@@ -235,7 +233,7 @@ fn append(mut file: &File, at: u64, line: &[u8]) -> Result<(), (IndexError, bool
 
 impl Log {
     /// Opens the file that has the name, locks it and reads it.
-    fn open_locked(path: &Path, mode: LockMode, wait: Duration) -> Result<(Self, Locked), IndexError> {
+    fn open_locked(path: &Path, mode: LockMode, wait: Duration) -> Result<(Self, OpenLock), IndexError> {
         loop {
             let (file, writable) = match OpenOptions::new().read(true).write(true).open(path) {
                 Ok(file) => (file, true),
@@ -243,10 +241,7 @@ impl Log {
                 Err(error) => return Err(io_error(error)),
             };
             let file = Arc::new(file);
-            if !durable::lock(&file, mode, wait).map_err(io_error)? {
-                return Err(IndexError::Busy);
-            }
-            let locked = Locked::new(Arc::clone(&file));
+            let locked = durable::lock(&file, mode, wait).map_err(io_error)?.ok_or(IndexError::Busy)?;
             if !durable::is_at(&file, path).map_err(io_error)? {
                 continue;
             }

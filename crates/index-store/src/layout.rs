@@ -15,15 +15,14 @@ use std::{
     ffi::OsString,
     fmt, io,
     path::{Path, PathBuf},
-    sync::Arc,
     time::Duration,
 };
 
-use checkpoint_core::{IndexStore, LockMode, Timestamp, WorkspaceId};
-use durable_fs::create_private_dirs;
+use checkpoint_core::{IndexStore, Timestamp, WorkspaceId};
+use durable_fs::{FileLock, LockFailure, LockMode, create_private_dirs};
 
 use crate::{
-    durable::{self, Locked},
+    durable,
     epoch::Epoch,
     error::DataError,
     high::High,
@@ -101,14 +100,12 @@ impl DataDir {
     }
 
     /// Waits for the lock of the data directory; it is held until the value goes.
-    pub(crate) fn lock(&self) -> Result<Locked, DataError> {
+    pub(crate) fn lock(&self) -> Result<FileLock, DataError> {
         let path = self.path.join("lock");
-        let file = durable::open_or_create(&path).map_err(DataError::io(&path))?;
-        if durable::lock(&file, LockMode::Exclusive, WAIT).map_err(DataError::io(&path))? {
-            Ok(Locked::new(Arc::new(file)))
-        } else {
-            Err(DataError::Busy { path })
-        }
+        FileLock::acquire(&path, LockMode::Exclusive, WAIT).map_err(|error| match error {
+            LockFailure::Io(error) => error.into(),
+            _ => DataError::Busy { path },
+        })
     }
 
     /// Creates the directory where it is missing.

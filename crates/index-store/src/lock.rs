@@ -1,16 +1,14 @@
 //! The advisory lock of a workspace.
 
 use std::{
-    fs::File,
-    io,
     path::{Path, PathBuf},
-    sync::Arc,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use checkpoint_core::{Held, LockError, LockMode, StoreLock};
+use durable_fs::{FileLock, LockFailure};
 
-use crate::durable::{self, Locked};
+use crate::durable::leaf_mode;
 
 /// The lock file of a workspace: `flock`, so held by an open file and released with it, also when the process dies.
 ///
@@ -22,9 +20,7 @@ pub struct WorkspaceLock {
 
 /// A lock that is held. The descriptor is closed on `exec`, so no child of ours keeps it.
 #[derive(Debug)]
-struct HeldFile {
-    _locked: Locked,
-}
+struct HeldFile(#[expect(dead_code, reason = "held, not read")] FileLock);
 
 impl Held for HeldFile {}
 
@@ -38,31 +34,14 @@ impl WorkspaceLock {
     pub fn path(&self) -> &Path {
         &self.path
     }
-
-    fn open(&self) -> io::Result<File> {
-        match durable::open_or_create(&self.path) {
-            // A store that may not be written can still be read, under the same lock.
-            Err(error) if durable::is_read_only(&error) => File::open(&self.path),
-            other => other,
-        }
-    }
 }
 
 impl StoreLock for WorkspaceLock {
     fn acquire(&self, mode: LockMode, wait: Duration) -> Result<Box<dyn Held>, LockError> {
-        let failed = |source: io::Error| LockError::Failed { source: Box::new(source) };
-        let begun = Instant::now();
-        loop {
-            let file = self.open().map_err(failed)?;
-            if !durable::lock(&file, mode, wait.saturating_sub(begun.elapsed())).map_err(failed)? {
-                return Err(LockError::Busy);
-            }
-            let file = Arc::new(file);
-            let locked = Locked::new(Arc::clone(&file));
-            // A lock on a file that lost its name excludes nobody.
-            if durable::is_at(&file, &self.path).map_err(failed)? {
-                return Ok(Box::new(HeldFile { _locked: locked }));
-            }
+        match FileLock::acquire(&self.path, leaf_mode(mode), wait) {
+            Ok(lock) => Ok(Box::new(HeldFile(lock))),
+            Err(LockFailure::Busy) => Err(LockError::Busy),
+            Err(error) => Err(LockError::Failed { source: Box::new(error) }),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Session logs in memory, with a host that can be told to fail.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -35,10 +36,17 @@ struct Log {
 }
 
 /// Logs of a harness that lives in this process.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct MemoryLog {
     logs: Mutex<BTreeMap<SessionKey, Log>>,
     host: Mutex<Host>,
+    during_fork: Mutex<Option<Box<dyn Fn() + Send + Sync>>>,
+}
+
+impl fmt::Debug for MemoryLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryLog").field("logs", &self.logs).field("host", &self.host).finish_non_exhaustive()
+    }
 }
 
 impl MemoryLog {
@@ -99,6 +107,11 @@ impl MemoryLog {
     /// What the host does from now on.
     pub fn host(&self, host: Host) {
         *self.host.lock().unwrap_or_else(PoisonError::into_inner) = host;
+    }
+
+    /// What the host does while it makes a child, as its own hooks do.
+    pub fn during_fork(&self, action: impl Fn() + Send + Sync + 'static) {
+        *self.during_fork.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(action));
     }
 
     /// Sessions there are.
@@ -173,6 +186,9 @@ impl SessionLog for MemoryLog {
 
     fn fork(&self, request: &ForkRequest) -> Result<SessionHeader, SessionError> {
         let host = *self.host.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(action) = &*self.during_fork.lock().unwrap_or_else(PoisonError::into_inner) {
+            action();
+        }
         match host {
             Host::Works => self.make(request),
             Host::Refuses => Err(SessionError::Harness { source: "the host says no".into() }),

@@ -57,7 +57,7 @@ pub(crate) fn demo(run: &Run, args: &DemoArgs) -> Result<u8, CliError> {
                 text::count(answer.comparisons, "comparison")
             );
         } else {
-            text::paths(&mut out, "these differ:", &answer.differing);
+            text::paths(&mut out, std::path::Path::new(""), "these differ:", &answer.differing);
         }
         if let Some(dir) = &answer.dir {
             put!(out, "to look around: cd {}\n", crate::error::quote(&dir.line()));

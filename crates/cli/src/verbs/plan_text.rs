@@ -1,5 +1,7 @@
 //! Plans and outcomes as answers and as text.
 
+use std::path::Path;
+
 use checkpoint_core::{Cut, GuardMode, OpKind, Operation, Outcome, Preview, RestorePolicy, SessionKey, Status};
 
 use crate::error::{Facts, blocked_hints, recover_hints, undecided_hints};
@@ -84,12 +86,12 @@ fn cut_entry(cut: &Cut) -> wire::CutEntry {
 }
 
 /// The plan as a person at a terminal sees it before saying yes.
-pub(crate) fn preview_text(preview: &Preview) -> String {
-    plan_text(&shape(preview))
+pub(crate) fn preview_text(preview: &Preview, below: &Path) -> String {
+    plan_text(&shape(preview), below)
 }
 
-/// The plan, as text.
-pub(super) fn plan_text(plan: &wire::Preview) -> String {
+/// The plan, as text; paths are named from the directory `below` the root.
+pub(super) fn plan_text(plan: &wire::Preview, below: &Path) -> String {
     let mut out = String::new();
     let mut counts = Vec::new();
     for (list, word) in [
@@ -113,15 +115,15 @@ pub(super) fn plan_text(plan: &wire::Preview) -> String {
         (None, None) => format!("session {}", plan.session),
     };
     put!(out, "{goal}: {}\n", counts.join(", "));
-    text::paths(&mut out, "overwrite:", &plan.overwrite);
-    text::paths(&mut out, "recreate:", &plan.recreate);
-    text::paths(&mut out, "change mode:", &plan.mode);
-    text::paths(&mut out, "remove:", &plan.remove);
-    text::paths(&mut out, "changed by hand since:", &plan.hand_made);
-    text::paths(&mut out, "changed by another session since:", &plan.foreign);
-    text::paths(&mut out, "changed after the turn's last point:", &plan.uncaptured);
-    text::reasons(&mut out, "cannot be restored:", &plan.blocked);
-    text::reasons(&mut out, "not covered by that point, left alone:", &plan.uncovered);
+    text::paths(&mut out, below, "overwrite:", &plan.overwrite);
+    text::paths(&mut out, below, "recreate:", &plan.recreate);
+    text::paths(&mut out, below, "change mode:", &plan.mode);
+    text::paths(&mut out, below, "remove:", &plan.remove);
+    text::paths(&mut out, below, "changed by hand since:", &plan.hand_made);
+    text::paths(&mut out, below, "changed by another session since:", &plan.foreign);
+    text::paths(&mut out, below, "changed after the turn's last point:", &plan.uncaptured);
+    text::reasons(&mut out, below, "cannot be restored:", &plan.blocked);
+    text::reasons(&mut out, below, "not covered by that point, left alone:", &plan.uncovered);
     kept(&mut out, plan.kept_new.len());
     if let Some(cut) = &plan.cut {
         put!(out, "conversation {}: cut at {}\n", cut.session, place(&cut.rule));
@@ -210,6 +212,7 @@ pub(super) fn go_on(harness: &str, child: &str) -> Option<String> {
 
 /// What was done, as text: counts first, the next command last.
 pub(super) fn outcome_text(run: &Run, answer: &wire::Restored, outcome: &Outcome, done: Option<&Operation>) -> String {
+    let below = run.out.below();
     let mut out = String::new();
     let kind = done.map(|op| op.kind);
     let what = match kind {
@@ -231,16 +234,16 @@ pub(super) fn outcome_text(run: &Run, answer: &wire::Restored, outcome: &Outcome
         let split = format!("{} restored, {} removed", answer.restored.len(), answer.removed.len());
         let partly = if outcome.status == Status::Partial { ", not all of it" } else { "" };
         put!(out, "{total}{partly}: {split}\n");
-        text::paths(&mut out, "restored:", &answer.restored);
-        text::paths(&mut out, "removed:", &answer.removed);
+        text::paths(&mut out, below, "restored:", &answer.restored);
+        text::paths(&mut out, below, "removed:", &answer.removed);
         if let Some(cut) = answer.cut.as_ref().filter(|_| answer.child_session_id.is_some()) {
             put!(out, "conversation {}: cut at {}\n", cut.session, place(&cut.rule));
         }
     }
-    text::paths(&mut out, "changed by hand:", &answer.hand_made);
-    text::paths(&mut out, "changed by another session:", &answer.foreign);
-    text::reasons(&mut out, "not restored:", &answer.blocked);
-    text::reasons(&mut out, "not covered by that point, left alone:", &answer.uncovered);
+    text::paths(&mut out, below, "changed by hand:", &answer.hand_made);
+    text::paths(&mut out, below, "changed by another session:", &answer.foreign);
+    text::reasons(&mut out, below, "not restored:", &answer.blocked);
+    text::reasons(&mut out, below, "not covered by that point, left alone:", &answer.uncovered);
     kept(&mut out, answer.kept_new.len());
     for entry in &answer.stored {
         put!(out, "{}\n", entry.line(&run.typed));

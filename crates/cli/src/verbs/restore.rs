@@ -59,7 +59,7 @@ pub(crate) fn preview(run: &Run, args: &ToArgs) -> Result<u8, CliError> {
     let facts = opened.facts(run)?;
     let answer = preview_answer(run, &preview, &request.policy, &facts, unfinished);
     run.out.answer(&answer, |answer| {
-        let mut out = plan_text(answer);
+        let mut out = plan_text(answer, run.out.below());
         for decision in &answer.decisions {
             put!(out, "{}\n", wire::shown(decision));
         }
@@ -262,7 +262,12 @@ fn nothing_or(run: &Run, verb: &str, error: CliError) -> Result<u8, CliError> {
 /// Keep, overwrite or neither.
 fn ask_about_drift(run: &Run, preview: &Preview) -> Option<DriftPolicy> {
     let mut out = String::new();
-    text::paths(&mut out, "changed outside this session since then:", &wire::paths(&preview.plan.undecided));
+    text::paths(
+        &mut out,
+        run.out.below(),
+        "changed outside this session since then:",
+        &wire::paths(&preview.plan.undecided),
+    );
     run.out.note(out.trim_end());
     let question = "[k]eep them as they are, [o]verwrite them (undo brings them back), or abort? [abort] ";
     match run.out.ask(question).as_deref() {

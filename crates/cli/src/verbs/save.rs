@@ -66,7 +66,7 @@ pub(crate) fn save(run: &Run, args: &SaveArgs) -> Result<u8, CliError> {
         warnings,
         unfinished,
     };
-    let ended = run.out.answer(&answer, |answer| human(answer, &point));
+    let ended = run.out.answer(&answer, |answer| human(run, answer, &point));
     // Only now: nobody waits for this.
     after(&opened, &point);
     ended.map(|()| exit::OK)
@@ -174,7 +174,7 @@ fn after(opened: &Opened, point: &Point) {
     }
 }
 
-fn human(answer: &wire::Saved, point: &Point) -> String {
+fn human(run: &Run, answer: &wire::Saved, point: &Point) -> String {
     let mut out = String::new();
     let id = text::short(&answer.id);
     if answer.created {
@@ -188,6 +188,7 @@ fn human(answer: &wire::Saved, point: &Point) -> String {
     }
     text::reasons(
         &mut out,
+        run.out.below(),
         &format!("{} left out:", text::count(answer.skipped.len() as u64, "path")),
         &answer.skipped,
     );

@@ -155,12 +155,12 @@ fn human(run: &Run, answer: &wire::Shown, point: &Point) -> String {
         field("commit", commit);
     }
     for change in answer.changes.iter().take(30) {
-        out.push_str(&diff::line(change, &change.line(), false));
+        out.push_str(&diff::line(change, &change.line(run.out.below()), false));
     }
     if answer.changes.len() > 30 {
         put!(out, "  and {} more\n", answer.changes.len() - 30);
     }
-    text::reasons(&mut out, "left out:", &answer.skipped);
+    text::reasons(&mut out, run.out.below(), "left out:", &answer.skipped);
     for note in &answer.notes {
         put!(out, "{}\n", wire::shown(note));
     }
@@ -215,8 +215,8 @@ fn show_path(run: &Run, opened: &Opened, point: &Point, path: &RelPath) -> Resul
         entries: wire::paths(&entries),
     };
     run.out.answer(&answer, |answer| match kind {
-        "dir" => answer.entries.iter().map(|entry| entry.line() + "\n").collect(),
-        other => format!("{} is a {other}\n", answer.path.line()),
+        "dir" => answer.entries.iter().map(|entry| entry.line_from(run.out.below()) + "\n").collect(),
+        other => format!("{} is a {other}\n", answer.path.line_from(run.out.below())),
     })?;
     Ok(exit::OK)
 }

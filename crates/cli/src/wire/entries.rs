@@ -1,5 +1,7 @@
 //! Paths in answers: text, bytes where they are not text, and why they stand there.
 
+use std::path::Path;
+
 use checkpoint_core::{Blocked, PathState, RelPath, Skipped};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -34,10 +36,11 @@ pub(crate) struct ReasonEntry {
 }
 
 impl ReasonEntry {
-    /// For people: the path and the reason, on one line whatever the name holds.
-    pub(crate) fn line(&self) -> String {
-        let cause = self.cause.as_ref().map(|cause| format!(": {}", shown(cause))).unwrap_or_default();
-        format!("{}  ({}{cause})", shown(&self.path), self.reason)
+    /// For people: the path and the reason, on one line whatever the name holds; paths are named from the directory
+    /// `below` the root.
+    pub(crate) fn line(&self, below: &Path) -> String {
+        let cause = self.cause.as_ref().map(|cause| format!(": {}", from(below, cause))).unwrap_or_default();
+        format!("{}  ({}{cause})", from(below, &self.path), self.reason)
     }
 }
 
@@ -45,6 +48,11 @@ impl PathEntry {
     /// For people: the path on one line whatever it holds.
     pub(crate) fn line(&self) -> String {
         shown(&self.path)
+    }
+
+    /// The same for a path of the workspace, named from the directory `below` its root.
+    pub(crate) fn line_from(&self, below: &Path) -> String {
+        from(below, &self.path)
     }
 }
 
@@ -62,10 +70,19 @@ impl ChangeEntry {
         self.change
     }
 
-    /// For people: the path on one line whatever it holds.
-    pub(crate) fn line(&self) -> String {
-        shown(&self.path)
+    /// For people: the path on one line whatever it holds, named from the directory `below` the root.
+    pub(crate) fn line(&self, below: &Path) -> String {
+        from(below, &self.path)
     }
+}
+
+/// A path of the workspace from the directory `below` its root. One that lies elsewhere stays as it is.
+fn from(below: &Path, path: &str) -> String {
+    let there = Path::new(path);
+    if there.is_absolute() || there.components().any(|part| part == std::path::Component::ParentDir) {
+        return shown(path);
+    }
+    shown(&crate::paths::relative(below, there).to_string_lossy())
 }
 
 /// A name without control characters: a file must not be able to forge a line or to steer a terminal.

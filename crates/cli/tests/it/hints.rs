@@ -202,3 +202,36 @@ fn diff_names_paths_from_the_current_directory() {
     assert_eq!(pasted(&sandbox, &dir, &piped).code, 0);
     assert_eq!((sandbox.read("top"), sandbox.read("sub/a")), ("one\n".into(), "one\n".into()));
 }
+
+/// Design § 9, "works from subdirectories": every list for people names paths so that they can be typed where they are
+/// read; answers for machines name them from the root.
+#[test]
+fn all_lists_name_paths_from_the_current_directory() {
+    let sandbox = Sandbox::new();
+    for name in ["top", "sub/a"] {
+        sandbox.write(name, "one\n");
+    }
+    sandbox.ok(&["save"]);
+    for name in ["top", "sub/a"] {
+        sandbox.write(name, "two\n");
+    }
+    let dir = sandbox.work().join("sub");
+    let run = |args: &[&str]| ran(sandbox.command(args).current_dir(&dir));
+    let lines = |text: &str, has: &[&str]| {
+        for line in has {
+            assert!(text.lines().any(|one| one == *line), "{line:?} in {text}");
+        }
+    };
+    lines(&run(&["preview", "latest"]).out, &["  ../top", "  a"]);
+    let refused = run(&["to", "latest", "--yes"]);
+    assert_eq!(refused.code, 3);
+    lines(&refused.err, &["  ../top  (hand-made)", "  a  (hand-made)"]);
+    let refused = run(&["to", "latest", "--yes", "--json"]).json();
+    assert_eq!(crate::sandbox::listed(&refused["error"]["paths"]), ["sub/a", "top"]);
+    lines(&run(&["to", "latest", "--yes", "--overwrite-drift"]).out, &["  ../top", "  a"]);
+    sandbox.write("sub/big", vec![0; 3 << 20]);
+    lines(&run(&["save"]).out, &["  big  (too-large)"]);
+    lines(&run(&["show", "latest"]).out, &["  big  (too-large)"]);
+    // From the root they are what they were, and a single one is taken as it was printed.
+    lines(&sandbox.ok(&["show", "latest"]).out, &["  sub/big  (too-large)"]);
+}

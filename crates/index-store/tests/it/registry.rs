@@ -378,7 +378,7 @@ fn a_damaged_registry_is_kept_beside_the_new_one_and_a_newer_one_is_left_alone()
         assert_eq!(found.orphans.len(), 1);
         let aside = place.registry.relink().unwrap().set_aside.unwrap();
         assert_eq!(fs::read_to_string(aside).unwrap(), bad);
-        assert_eq!(place.registry.list().unwrap(), [workspace.clone()]);
+        assert_eq!(place.registry.list().unwrap(), std::slice::from_ref(&workspace));
     }
     fs::write(place.file(), "{\"format\":\"2.0\"}").unwrap();
     assert!(matches!(place.registry.orphans(), Err(DataError::Format { .. })));

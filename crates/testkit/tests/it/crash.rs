@@ -11,7 +11,7 @@ use crate::world::{World, exactly, to, undo};
 struct Crashed;
 
 /// Runs a restore that dies right before step `at`; true when it got that far.
-fn crash_at(world: &mut World, at: u64) -> bool {
+pub(crate) fn crash_at(world: &mut World, at: u64) -> bool {
     world.trap.set(at, || std::panic::panic_any(Crashed));
     let engine = world.engine.clone();
     let result = catch_unwind(AssertUnwindSafe(|| engine.restore(&exactly("h:s/t1^"))));
@@ -29,7 +29,7 @@ fn crash_at(world: &mut World, at: u64) -> bool {
     }
 }
 
-fn silence_expected_panics() {
+pub(crate) fn silence_expected_panics() {
     let default = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         if info.payload().downcast_ref::<Crashed>().is_none() {

@@ -1,10 +1,12 @@
 //! Both halves: files and conversation go to one boundary, or the answer says which did not (contract 002-35 to 38).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use checkpoint_core::{
-    Beat, EngineError, ErrorKind, FilesWhere, IntentState, PointKind, Position, Recovery, RestoreRequest, SaveRequest,
-    Scope, SessionKey, SessionLog, Status, Turn, boundary_of_turn,
+    Beat, EngineError, ErrorKind, FilesWhere, IntentState, LockMode, PointKind, Position, Recovery, RestoreRequest,
+    SaveRequest, Scope, SessionKey, SessionLog, Status, StoreLock, Turn, boundary_of_turn,
 };
 use testkit::Host;
 
@@ -150,6 +152,33 @@ fn f20_a_crash_around_the_fork_leaves_one_child() {
         assert_eq!(world.sessions.sessions().len(), 2, "{host:?}");
         assert_eq!(world.read("a"), "v1");
     }
+}
+
+/// Model F22: the host's own hooks capture while it makes the child, so no lock is held then, in a recovery no more than
+/// in a restore; and nobody else may begin an operation meanwhile.
+#[test]
+fn f22_forking_holds_no_lock_in_a_restore_or_a_recovery() {
+    let mut world = talked();
+    let watch = |world: &World| {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let (lock, engine, list) = (Arc::clone(&world.lock), world.engine.clone(), Arc::clone(&seen));
+        world.sessions.during_fork(move || {
+            let free = lock.acquire(LockMode::Exclusive, Duration::ZERO).is_ok();
+            let saved = engine.save(&SaveRequest::of(key(), PointKind::Manual)).is_ok();
+            let refused = matches!(engine.restore(&to("h:s/t1^")), Err(EngineError::Unfinished { .. }));
+            list.lock().unwrap().push((free, saved, refused));
+        });
+        seen
+    };
+    let seen = watch(&world);
+    world.sessions.host(Host::Refuses);
+    assert!(matches!(world.engine.restore(&both("h:s/t2^")), Err(EngineError::NotForked { .. })));
+    assert_eq!(*seen.lock().unwrap(), [(true, true, true)]);
+    world.reopen();
+    let seen = watch(&world);
+    world.sessions.host(Host::Works);
+    world.engine.recover(Recovery::Finish).unwrap();
+    assert_eq!(*seen.lock().unwrap(), [(true, true, true)]);
 }
 
 /// TJ04: a failed restore never forks.

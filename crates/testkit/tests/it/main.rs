@@ -5,6 +5,7 @@ mod crash;
 mod folds;
 mod fork;
 mod history;
+mod kept;
 mod lineage;
 mod machine;
 mod matrix;

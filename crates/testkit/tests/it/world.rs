@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use checkpoint_core::{
-    Approver, CapturePolicy, Clock, Decision, Engine, Held, HostState, IdSource, IndexStore, LockError, LockMode,
-    Place, PointKind, Preview, RelPath, Required, RestorePolicy, RestoreRequest, ReverseRequest, SaveRequest, Saved,
-    SessionKey, SessionLog, SnapshotBackend, StoreLock, Timestamp, Turn, WorkspaceId,
+    Approver, CapturePolicy, Clock, Decision, Engine, EngineBuilder, Held, HostState, IdSource, IndexStore, LockError,
+    LockMode, Place, PointKind, Preview, RelPath, Required, RestorePolicy, RestoreRequest, ReverseRequest, SaveRequest,
+    Saved, SessionKey, SessionLog, SnapshotBackend, StoreLock, Timestamp, Turn, WorkspaceFs, WorkspaceId,
 };
 use workspace_fs::{Crash, RealWorkspace};
 
@@ -168,12 +168,12 @@ pub(crate) enum Kind {
 pub(crate) struct World {
     dir: tempfile::TempDir,
     kind: Kind,
-    memory: Arc<index_store::MemoryIndex>,
+    pub(crate) memory: Arc<index_store::MemoryIndex>,
     pub(crate) trap: Arc<Trap>,
     pub(crate) approver: Arc<Yes>,
     clock: Arc<TestClock>,
     ids: Arc<Counter>,
-    lock: Arc<LocalLock>,
+    pub(crate) lock: Arc<LocalLock>,
     pub(crate) sessions: Arc<testkit::MemoryLog>,
     pub(crate) host: Arc<testkit::FakeHost>,
     pub(crate) policy: CapturePolicy,
@@ -199,8 +199,21 @@ impl World {
         let memory = Arc::new(index_store::MemoryIndex::new());
         let (trap, approver, clock) = (Arc::default(), Arc::default(), Arc::default());
         let (ids, lock, sessions, host) = (Arc::default(), Arc::default(), Arc::default(), Arc::default());
-        let engine =
-            compose(dir.path(), kind, &memory, &trap, &approver, &clock, &ids, &lock, &sessions, &host, &policy);
+        let compose = compose(
+            dir.path(),
+            kind,
+            &memory,
+            &trap,
+            &approver,
+            &clock,
+            &ids,
+            &lock,
+            &sessions,
+            &host,
+            &policy,
+            |files| files,
+        );
+        let engine = compose.build();
         Self { dir, kind, memory, trap, approver, clock, ids, lock, sessions, host, policy, engine }
     }
 
@@ -212,7 +225,16 @@ impl World {
     pub(crate) fn reopen(&mut self) {
         // A lock dies with its process.
         self.lock = Arc::default();
-        self.engine = compose(
+        self.composed(|files| files, |builder| builder);
+    }
+
+    /// Another engine on the same parts, with something put around the files and more said to the builder.
+    pub(crate) fn composed(
+        &mut self,
+        around: impl FnOnce(Arc<dyn WorkspaceFs>) -> Arc<dyn WorkspaceFs>,
+        more: impl FnOnce(EngineBuilder) -> EngineBuilder,
+    ) {
+        let builder = compose(
             self.dir.path(),
             self.kind,
             &self.memory,
@@ -224,7 +246,9 @@ impl World {
             &self.sessions,
             &self.host,
             &self.policy,
+            around,
         );
+        self.engine = more(builder).build();
     }
 
     pub(crate) fn base(&self) -> &Path {
@@ -311,7 +335,8 @@ fn compose(
     sessions: &Arc<testkit::MemoryLog>,
     host: &Arc<testkit::FakeHost>,
     policy: &CapturePolicy,
-) -> Engine {
+    around: impl FnOnce(Arc<dyn WorkspaceFs>) -> Arc<dyn WorkspaceFs>,
+) -> EngineBuilder {
     let root = base.join("ws");
     let store = base.join("store");
     std::fs::create_dir_all(&store).unwrap();
@@ -348,7 +373,7 @@ fn compose(
         place: Place { workspace: WorkspaceId::from_bytes([7; 16]), incarnation: 0 },
         snapshots: Arc::new(snapshots) as Arc<dyn SnapshotBackend>,
         index,
-        files: Arc::new(files),
+        files: around(Arc::new(files)),
         lock: Arc::clone(lock) as Arc<dyn StoreLock>,
         clock: Arc::clone(clock) as Arc<dyn Clock>,
         ids: Arc::clone(ids) as Arc<dyn IdSource>,
@@ -357,5 +382,4 @@ fn compose(
     .sessions(Arc::clone(sessions) as Arc<dyn SessionLog>)
     .host_state(Arc::clone(host) as Arc<dyn HostState>)
     .capture_policy(policy.clone())
-    .build()
 }
