@@ -79,6 +79,8 @@ pub enum EngineError {
         point: PointId,
         /// Why.
         why: String,
+        /// The path whose content is gone, where it is that.
+        path: Option<RelPath>,
     },
     /// The operation's states are no longer kept.
     #[error("operation {operation} has expired")]

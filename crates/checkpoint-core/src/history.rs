@@ -7,50 +7,54 @@ use crate::{
     Turn, TurnStatus,
 };
 
-/// The histories of `paths` as of the place `upto` (inclusive), or as of now.
+/// Histories of the same paths at two places.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Histories {
+    /// As of the place that was asked for, inclusive.
+    pub then: BTreeMap<RelPath, History>,
+    /// As of now.
+    pub now: BTreeMap<RelPath, History>,
+}
+
+/// The histories of `paths` as of the place `upto` (inclusive), and as of now.
 ///
 /// What a finished operation wrote replaces the history a path had by the one that came with the state it went to;
 /// rolled-back operations change nothing (model F5).
-pub fn histories(
-    index: &dyn IndexStore,
-    upto: Option<Ord>,
-    paths: &BTreeSet<RelPath>,
-) -> Result<BTreeMap<RelPath, History>, IndexError> {
-    let mut result: BTreeMap<RelPath, History> = BTreeMap::new();
+///
+/// # Errors
+/// Those of the index.
+pub fn histories(index: &dyn IndexStore, upto: Ord, paths: &BTreeSet<RelPath>) -> Result<Histories, IndexError> {
+    let (mut then, mut now) = (None, BTreeMap::new());
     if paths.is_empty() {
-        return Ok(result);
+        return Ok(Histories::default());
     }
-    let within = |ord: Ord| upto.is_none_or(|upto| ord <= upto);
     let kinds = [OpKind::Restore, OpKind::Undo, OpKind::Redo];
     let mut operations = index.operations(&kinds, None)?;
-    operations.retain(|op| matches!(op.state, OpState::Done | OpState::Partial) && within(op.ord));
+    operations.retain(|op| matches!(op.state, OpState::Done | OpState::Partial));
     operations.sort_by_key(|op| op.ord);
+    let mut intervals = index.intervals(Ord(0))?.into_iter().peekable();
     let mut operations = operations.into_iter().peekable();
-    let mut apply_operations =
-        |before: Option<Ord>, result: &mut BTreeMap<RelPath, History>| -> Result<(), IndexError> {
-            while let Some(op) = operations.next_if(|op| before.is_none_or(|before| op.ord < before)) {
-                for written in index.written(&op.id)? {
-                    if paths.contains(&written.path) {
-                        result.insert(written.path, written.history.into_iter().collect());
-                    }
+    loop {
+        // In the order of the places, whichever of both is next.
+        let ords = (intervals.peek().map(|(ord, _)| *ord), operations.peek().map(|op| op.ord));
+        let Some(next) = ords.0.into_iter().chain(ords.1).min() else { break };
+        if next > upto && then.is_none() {
+            then = Some(now.clone());
+        }
+        if let Some(op) = operations.next_if(|op| op.ord == next) {
+            for written in index.written(&op.id)? {
+                if paths.contains(&written.path) {
+                    now.insert(written.path, written.history.into_iter().collect());
                 }
             }
-            Ok(())
-        };
-    for (ord, touches) in index.intervals(Ord(0))? {
-        if !within(ord) {
-            break;
-        }
-        apply_operations(Some(ord), &mut result)?;
-        for touch in touches {
-            if paths.contains(&touch.path) {
-                let history = result.entry(touch.path).or_default();
+        } else if let Some((ord, touches)) = intervals.next() {
+            for touch in touches.into_iter().filter(|touch| paths.contains(&touch.path)) {
+                let history: &mut History = now.entry(touch.path).or_default();
                 history.extend(touch.by.into_iter().map(|member| (member, ord)));
             }
         }
     }
-    apply_operations(None, &mut result)?;
-    Ok(result)
+    Ok(Histories { then: then.unwrap_or_else(|| now.clone()), now })
 }
 
 /// Merges two histories: the newer change of each member.

@@ -21,6 +21,13 @@ pub trait BlobStore: fmt::Debug + Send + Sync {
 
     /// True when the blob is in this store now, whole as far as its index says. Not proof that it is durable.
     fn has_blob(&self, id: &ObjectId) -> Result<bool, SnapshotError>;
+
+    /// Reads the whole blob and compares its content with its id.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Missing`] where there is none, [`SnapshotError::Damaged`] where it cannot be read to its end or
+    /// has another id.
+    fn check_blob(&self, id: &ObjectId) -> Result<(), SnapshotError>;
 }
 
 /// What one capture shall cover.

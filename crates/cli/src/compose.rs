@@ -5,13 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use checkpoint_core::{
-    Address, Approver, Clock, Engine, EngineError, Form, Held, IdSource, IndexStore, LockError, LockMode, Overlap,
-    Place, Required, SessionKey, SnapshotBackend, StoreLock, WorkspaceFs, WorkspaceId,
+    Address, Approver, Clock, Engine, EngineError, Form, Held, IndexStore, LockError, LockMode, SessionKey,
+    SnapshotBackend, StoreLock, WorkspaceFs,
 };
-use index_store::{
-    DataDir, Found, IndexKind, IndexOptions, Journal, Registration, Registry, Standing, Workspace, WorkspaceDir,
-};
-use snapshot_git::{EpochFile, GitSnapshots};
+use index_store::{DataDir, Found, IndexKind, Registration, Registry, Standing, WorkspaceLock};
+pub(crate) use rwd_engine::Located;
+use rwd_engine::{SystemClock, SystemProcesses};
 use workspace_fs::RealWorkspace;
 
 use crate::args::IndexChoice;
@@ -19,44 +18,6 @@ use crate::config::Settings;
 use crate::error::{CliError, Facts};
 use crate::run::Run;
 use crate::signals::Stop;
-use crate::system::{SystemClock, SystemIds, SystemProcesses};
-
-/// A registered workspace and where its data lies.
-#[derive(Clone, Debug)]
-pub(crate) struct Located {
-    pub(crate) workspace: Workspace,
-    pub(crate) standing: Standing,
-    pub(crate) registry: Registry,
-    pub(crate) data: DataDir,
-    pub(crate) dir: WorkspaceDir,
-}
-
-impl Located {
-    fn new(found: Found, registry: Registry, data: DataDir) -> Self {
-        let dir = data.workspace(&found.workspace.id);
-        Self { workspace: found.workspace, standing: found.standing, registry, data, dir }
-    }
-
-    /// The root, canonical.
-    pub(crate) fn root(&self) -> &Path {
-        &self.workspace.root
-    }
-
-    /// The incarnation that is there now: one that is not registered yet counts already.
-    pub(crate) fn incarnation(&self) -> u32 {
-        match self.standing {
-            Standing::NewIncarnation => self.workspace.incarnation + 1,
-            _ => self.workspace.incarnation,
-        }
-    }
-
-    /// Other registered workspaces whose roots overlap this one and still exist.
-    pub(crate) fn overlapping(&self) -> Result<Vec<Workspace>, CliError> {
-        let mut others = self.registry.overlapping(self.root())?;
-        others.retain(|other| other.id != self.workspace.id && other.root.is_dir());
-        Ok(others)
-    }
-}
 
 /// An engine with what it was made of.
 #[derive(Debug)]
@@ -87,9 +48,18 @@ pub(crate) fn data_dir(run: &Run) -> Result<DataDir, CliError> {
 pub(crate) fn find(run: &Run) -> Result<Located, CliError> {
     let (data, start) = (data_dir(run)?, run.start()?);
     let registry = Registry::new(data.clone());
-    let found = registry.find(&start)?.ok_or_else(|| CliError::NoWorkspace { start: start.clone() })?;
+    let found = registry.find(&start)?.ok_or_else(|| none_at(&registry, start))?;
     refuse_moved(&found)?;
     Ok(Located::new(found, registry, data))
+}
+
+/// The error for a directory that is in no workspace.
+pub(crate) fn none_at(registry: &Registry, start: PathBuf) -> CliError {
+    // Whether the registry lost one is asked only here, where it matters; what cannot be looked at says nothing.
+    let orphans = registry.orphans().map(|found| found.orphans).unwrap_or_default();
+    let roots = orphans.into_iter().filter(|orphan| orphan.exact).filter_map(|orphan| orphan.workspace);
+    let lost = roots.map(|workspace| workspace.root).find(|root| start.starts_with(root));
+    CliError::NoWorkspace { start, lost }
 }
 
 /// The workspace to save into: the nearest registered one, else the start directory itself, registered now.
@@ -100,14 +70,9 @@ pub(crate) fn find_or_register(run: &Run) -> Result<Located, CliError> {
     // A moved root is its own only after `adopt`; with --force it becomes a workspace of its own.
     let root =
         known.filter(|found| found.standing != Standing::Moved || !run.global.force).map_or(start, |found| found.root);
-    let registration = Registration {
-        id: WorkspaceId::from_bytes(SystemIds.next()),
-        now: Clock::now(&SystemClock),
-        git_common_dir: git_common_dir(&root),
-        home: run.world.home().map(Path::to_owned),
-        force: run.global.force,
-        as_new: run.global.force,
-    };
+    let home = run.world.home().map(Path::to_owned);
+    let force = run.global.force;
+    let registration = Registration { force, as_new: force, ..Located::registration(&root, home) };
     let found = registry.register(&root, &registration)?;
     refuse_moved(&found)?;
     Ok(Located::new(found, registry, data))
@@ -120,23 +85,6 @@ fn refuse_moved(found: &Found) -> Result<(), CliError> {
     }
 }
 
-/// The git common directory of a root, where it lies in a worktree: it helps to recognise a moved root.
-pub(crate) fn git_common_dir(root: &Path) -> Option<PathBuf> {
-    let (found, _) = gix::discover::upwards(root).ok()?;
-    let (git_dir, _) = found.into_repository_and_work_tree_directories();
-    let common = std::fs::read_to_string(git_dir.join("commondir")).ok().map(|text| git_dir.join(text.trim_end()));
-    common.unwrap_or(git_dir).canonicalize().ok()
-}
-
-/// Where SQLite must not keep its log in shared memory.
-fn journal(dir: &Path) -> Journal {
-    let facts = std::fs::File::open(dir).and_then(durable_fs::fs_facts);
-    match facts {
-        Ok(facts) if facts.local || facts.name == "unknown" => Journal::Wal,
-        _ => Journal::Delete,
-    }
-}
-
 fn kind(choice: IndexChoice) -> IndexKind {
     match choice {
         IndexChoice::Sqlite => IndexKind::Sqlite,
@@ -145,47 +93,14 @@ fn kind(choice: IndexChoice) -> IndexKind {
 }
 
 /// Opens the index of a workspace.
-pub(crate) fn open_index(run: &Run, dir: &WorkspaceDir, settings: &Settings) -> Result<Arc<dyn IndexStore>, CliError> {
-    dir.create()?;
+fn open_index(run: &Run, located: &Located, settings: &Settings) -> Result<Arc<dyn IndexStore>, CliError> {
     let asked = run.global.index.map(kind);
     // A setting is for new workspaces; the flag contradicts an existing one.
-    let wanted = match (asked, dir.index_kind()?) {
+    let wanted = match (asked, located.dir.index_kind()?) {
         (None, None) => settings.index().map(kind),
         (asked, _) => asked,
     };
-    Ok(dir.open_index(IndexOptions { kind: wanted, journal: journal(dir.path()) })?.into())
-}
-
-/// Opens the object store of a workspace.
-pub(crate) fn open_store(located: &Located) -> Result<GitSnapshots, CliError> {
-    let epoch = Arc::new(EpochFile::new(located.dir.epoch().path()));
-    let mut options = snapshot_git::Options::new(epoch);
-    options.data_dir = Some(located.data.path().to_owned());
-    Ok(GitSnapshots::open(located.root(), &located.dir.git(), &located.dir.stat_cache(), options)?)
-}
-
-/// Opens the user's files of a workspace.
-pub(crate) fn open_files(located: &Located) -> Result<RealWorkspace, CliError> {
-    let reserved = vec![located.data.path().to_owned()];
-    let options = workspace_fs::Options { reserved, ..workspace_fs::Options::default() };
-    Ok(RealWorkspace::with_options(located.root(), options)?)
-}
-
-/// Other workspaces that an operation here must respect.
-fn overlaps(run: &Run, located: &Located) -> Result<Vec<Overlap>, CliError> {
-    let mut overlaps = Vec::new();
-    for other in located.overlapping()? {
-        let dir = located.data.workspace(&other.id);
-        if dir.index_kind()?.is_none() {
-            continue;
-        }
-        let index: Arc<dyn IndexStore> =
-            dir.open_index(IndexOptions { kind: None, journal: journal(dir.path()) })?.into();
-        tracing::debug!(root = %other.root.display(), "overlaps");
-        let lock = Arc::new(Patient { lock: Box::new(dir.lock()), stop: run.stop.clone() });
-        overlaps.push(Overlap { lock, index, before: other.root < located.workspace.root });
-    }
-    Ok(overlaps)
+    Ok(located.open_index(wanted)?)
 }
 
 /// A lock that is waited for in slices, so that an interrupt ends the wait.
@@ -234,30 +149,30 @@ pub(crate) fn open(
     for warning in &settings.warnings {
         run.out.remark(&format!("warning: {}", crate::wire::shown(warning)));
     }
-    let index = open_index(run, &located.dir, &settings)?;
+    let index = open_index(run, &located, &settings)?;
     let around = run.world.harnesses();
     let known = if around.is_empty() { Vec::new() } else { index.sessions()? };
     let agents: Vec<String> =
         around.into_iter().filter(|agent| known.iter().any(|s| s.key.harness() == *agent)).map(str::to_owned).collect();
     let approver = approver(&settings, &agents)?;
-    let snapshots: Arc<dyn SnapshotBackend> = Arc::new(open_store(&located)?);
-    let files = Arc::new(open_files(&located)?);
-    let lock: Arc<dyn StoreLock> = Arc::new(Patient { lock: Box::new(located.dir.lock()), stop: run.stop.clone() });
-    let required = Required {
-        place: Place { workspace: located.workspace.id, incarnation: located.incarnation() },
-        snapshots: Arc::clone(&snapshots),
-        index: Arc::clone(&index),
-        files: Arc::clone(&files) as Arc<dyn WorkspaceFs>,
-        lock: Arc::clone(&lock),
-        clock: Arc::new(SystemClock),
-        ids: Arc::new(SystemIds),
+    let snapshots: Arc<dyn SnapshotBackend> = Arc::new(located.open_store()?);
+    let files = Arc::new(located.open_files()?);
+    let patient = |lock: WorkspaceLock| -> Arc<dyn StoreLock> {
+        Arc::new(Patient { lock: Box::new(lock), stop: run.stop.clone() })
     };
+    let lock = patient(located.dir.lock());
+    let required = located.required(
+        Arc::clone(&index),
+        Arc::clone(&snapshots),
+        Arc::clone(&files) as Arc<dyn WorkspaceFs>,
+        Arc::clone(&lock),
+    );
     let engine = Engine::builder(required)
         .sessions(Arc::clone(&run.world.sessions))
         .approver(approver)
         .processes(Arc::new(SystemProcesses))
         .progress(Arc::clone(&run.watch) as Arc<dyn checkpoint_core::Progress>)
-        .overlaps(overlaps(run, &located)?)
+        .overlaps(located.overlaps(&patient)?)
         .capture_policy(settings.capture())
         .quota(settings.quota())
         .lock_wait(settings.lock_wait())

@@ -33,7 +33,11 @@ pub(crate) enum CliError {
     OutsidePath { given: PathBuf, why: String },
     /// No workspace is registered here.
     #[error("no workspace is registered at or above {}", start.display())]
-    NoWorkspace { start: PathBuf },
+    NoWorkspace {
+        start: PathBuf,
+        /// A root at or above it whose points are there, though the registry does not name it.
+        lost: Option<PathBuf>,
+    },
     /// The workspace here was registered at another path.
     #[error("the workspace at {} was at {} before", root.display(), before.display())]
     Moved { root: PathBuf, before: PathBuf },
@@ -67,6 +71,19 @@ pub(crate) enum CliError {
     /// A second error under a message of ours.
     #[error("{message}")]
     Coded { code: &'static str, message: String, hints: Vec<String>, exit: u8 },
+}
+
+impl From<rwd_engine::OpenError> for CliError {
+    fn from(error: rwd_engine::OpenError) -> Self {
+        use rwd_engine::OpenError;
+        match error {
+            OpenError::Data(data) => Self::Data(data),
+            OpenError::Snapshot(source) => Self::Engine(source.into()),
+            OpenError::Fs(source) => Self::Engine(source.into()),
+            OpenError::Moved { root, before } => Self::Moved { root, before },
+            other => Self::failure("the workspace cannot be opened", other),
+        }
+    }
 }
 
 impl CliError {
@@ -439,7 +456,7 @@ fn paths(error: &CliError) -> Vec<ReasonEntry> {
         }
         EngineError::Blocked { blocked } => wire::blocked(blocked),
         EngineError::Stale { paths } => plain(paths, "changed"),
-        EngineError::NotRestorable { why, .. } => missing(why).into_iter().collect(),
+        EngineError::NotRestorable { path, .. } => plain(path.as_slice(), "missing"),
         EngineError::UnknownPath { path } => plain(std::slice::from_ref(path), "unknown"),
         EngineError::Changed { path, left, .. } => {
             let mut all = plain(std::slice::from_ref(path), "changed");
@@ -454,12 +471,6 @@ fn paths(error: &CliError) -> Vec<ReasonEntry> {
         }
         _ => Vec::new(),
     }
-}
-
-/// The path whose content is gone, as the engine's message names it.
-fn missing(why: &str) -> Option<ReasonEntry> {
-    let path = why.strip_prefix("the content of ")?.strip_suffix(" is missing from the store")?;
-    Some(wire::reason(path.as_bytes(), "missing", None))
 }
 
 fn path_of(error: &FsError) -> Option<&RelPath> {
@@ -486,6 +497,10 @@ fn hints(error: &CliError, typed: &Typed) -> Vec<String> {
         CliError::OutsidePath { .. } => {
             vec!["paths are relative to the current directory and lie in the workspace".into()]
         }
+        CliError::NoWorkspace { lost: Some(root), .. } => vec![
+            format!("{} has points, but the registry of workspaces does not name it", root.display()),
+            format!("to register it again: {}", typed.other(&["doctor", "--fix"])),
+        ],
         CliError::NoWorkspace { .. } => {
             vec![format!("to protect this directory from now on: {}", typed.other(&["save"]))]
         }
@@ -777,9 +792,9 @@ mod tests {
     #[test]
     fn missing_content_is_named() {
         let point = checkpoint_core::PointId::from_bytes([1; 16]);
-        let of = |why: &str| paths(&EngineError::NotRestorable { point, why: why.to_owned() }.into());
-        assert_eq!(of("the content of a b is missing from the store"), [wire::reason(b"a b", "missing", None)]);
-        assert_eq!(of("its capture did not happen"), []);
+        let of = |path| paths(&EngineError::NotRestorable { point, why: String::new(), path }.into());
+        assert_eq!(of(RelPath::new("a b").ok()), [wire::reason(b"a b", "missing", None)]);
+        assert_eq!(of(None), []);
     }
 
     /// Design § 9: each kind of ending has its code.
@@ -793,7 +808,7 @@ mod tests {
         let gap = EngineError::Gap { point: None, source: Box::new(EngineError::Interrupted) };
         assert_eq!(engine(gap), 130);
         assert_eq!(exit_code(&CliError::BrokenPipe), 0);
-        assert_eq!(exit_code(&CliError::NoWorkspace { start: "/x".into() }), 10);
+        assert_eq!(exit_code(&CliError::NoWorkspace { start: "/x".into(), lost: None }), 10);
         let agent = CliError::Agent { message: String::new(), hint: String::new() };
         assert_eq!(exit_code(&agent), 4);
     }

@@ -17,7 +17,6 @@ mod output;
 mod paths;
 mod run;
 mod signals;
-mod system;
 mod text;
 mod verbs;
 mod wire;

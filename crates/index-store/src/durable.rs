@@ -49,6 +49,15 @@ pub(crate) fn temporary(path: &Path) -> io::Result<PathBuf> {
     Ok(path.with_file_name(name))
 }
 
+/// A name beside `path` for a file that is kept because it is damaged.
+pub(crate) fn aside(path: &Path) -> io::Result<PathBuf> {
+    let mut random = [0; 4];
+    getrandom::fill(&mut random).map_err(io::Error::other)?;
+    let mut name = path.file_name().map_or_else(OsString::new, OsString::from);
+    name.push(format!(".damaged-{}", data_encoding::HEXLOWER.encode(&random)));
+    Ok(path.with_file_name(name))
+}
+
 /// Gives a complete file its name unless that is taken; `false` when it is, and the file is gone then.
 pub(crate) fn publish(temporary: &Path, path: &Path) -> io::Result<bool> {
     File::open(temporary)?.sync_all()?;

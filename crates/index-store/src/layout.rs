@@ -3,6 +3,7 @@
 //! ```text
 //! <data>/lock                          held while workspaces.json changes
 //! <data>/workspaces.json               the registry
+//! <data>/workspaces/<id>/root.json     the workspace's entry of the registry, in case that is lost
 //! <data>/workspaces/<id>/git/          the object database
 //! <data>/workspaces/<id>/stat.cache    change-detection cache
 //! <data>/workspaces/<id>/index.sqlite  or index.jsonl
@@ -80,6 +81,23 @@ impl DataDir {
 
     pub(crate) fn registry_file(&self) -> PathBuf {
         self.path.join("workspaces.json")
+    }
+
+    /// Ids that have a directory here, registered or not, in order.
+    pub(crate) fn workspace_ids(&self) -> Result<Vec<WorkspaceId>, DataError> {
+        let path = self.path.join("workspaces");
+        let entries = match std::fs::read_dir(&path) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(DataError::Io { path, source: error }),
+        };
+        let mut ids = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(DataError::io(&path))?;
+            ids.extend(entry.file_name().to_str().and_then(|name| WorkspaceId::parse(name).ok()));
+        }
+        ids.sort();
+        Ok(ids)
     }
 
     /// Waits for the lock of the data directory; it is held until the value goes.
@@ -161,6 +179,11 @@ impl WorkspaceDir {
     /// number. Never needed for correctness.
     pub fn sweep(&self, now: Timestamp) -> Result<u64, DataError> {
         durable::sweep(&self.path, now.0 - SWEPT_AFTER).map_err(DataError::io(&self.path))
+    }
+
+    /// What the registry says of the workspace, once more: there the registry can be made from again.
+    pub(crate) fn root_file(&self) -> PathBuf {
+        self.path.join("root.json")
     }
 
     /// The object database.

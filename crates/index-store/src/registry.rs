@@ -7,7 +7,11 @@ use std::{
 
 use checkpoint_core::{Timestamp, WorkspaceId};
 
-use crate::{error::DataError, layout::DataDir, registry_file::Entries};
+use crate::{
+    error::DataError,
+    layout::DataDir,
+    registry_file::{Entries, keep_root},
+};
 
 /// What tells one directory from another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -210,7 +214,11 @@ impl Registry {
         let identity = Identity::of(&root).map_err(DataError::io(&root))?;
         let found = stand(&self.list()?, &root, identity, git.as_deref());
         match found {
-            Some(found) if found.standing == Standing::Known && found.workspace.git_common_dir == git => {
+            Some(found)
+                if found.standing == Standing::Known
+                    && found.workspace.git_common_dir == git
+                    && self.data.workspace(&found.workspace.id).root_file().exists() =>
+            {
                 return Ok(found);
             }
             // What was forced once stays.
@@ -226,20 +234,27 @@ impl Registry {
         self.change(|entries| {
             let identity = Identity::of(&root).map_err(DataError::io(&root))?;
             let all = entries.workspaces()?;
-            let mut found = stand(&all, &root, identity, git.as_deref())
-                .filter(|found| !(registration.as_new && found.standing == Standing::Moved))
-                .unwrap_or_else(|| Found {
-                    workspace: Workspace {
-                        id: registration.id,
+            let known = stand(&all, &root, identity, git.as_deref())
+                .filter(|found| !(registration.as_new && found.standing == Standing::Moved));
+            let mut found = match known {
+                Some(found) => found,
+                None => match self.lost(entries, &root, &identity)? {
+                    // The registry was lost; the points of this very directory are not.
+                    Some(workspace) => Found { workspace, root: root.clone(), standing: Standing::Known },
+                    None => Found {
+                        workspace: Workspace {
+                            id: registration.id,
+                            root: root.clone(),
+                            identity,
+                            git_common_dir: git.clone(),
+                            incarnation: 1,
+                            created: registration.now,
+                        },
                         root: root.clone(),
-                        identity,
-                        git_common_dir: git.clone(),
-                        incarnation: 1,
-                        created: registration.now,
+                        standing: Standing::New,
                     },
-                    root: root.clone(),
-                    standing: Standing::New,
-                });
+                },
+            };
             let workspace = &mut found.workspace;
             match found.standing {
                 Standing::Moved => return Ok(found),
@@ -252,7 +267,7 @@ impl Registry {
                     workspace.git_common_dir.clone_from(&git);
                 }
             }
-            entries.put(workspace)?;
+            self.put(entries, workspace)?;
             Ok(found)
         })
     }
@@ -281,9 +296,19 @@ impl Registry {
             workspace.root.clone_from(&root);
             workspace.identity = identity;
             workspace.git_common_dir = git_common_dir.map(resolve);
-            entries.put(&workspace)?;
+            self.put(entries, &workspace)?;
             Ok(workspace)
         })
+    }
+
+    /// Puts a workspace on the list, after its own directory says so too: what is registered can be found again.
+    pub(crate) fn put(&self, entries: &mut Entries, workspace: &Workspace) -> Result<(), DataError> {
+        keep_root(&self.data.workspace(&workspace.id), workspace)?;
+        entries.put(workspace)
+    }
+
+    pub(crate) fn data(&self) -> &DataDir {
+        &self.data
     }
 
     /// Changes the registry under the lock of the data directory.

@@ -1,4 +1,5 @@
-//! `workspaces.json`: what it looks like, and how it keeps what a newer version wrote into it.
+//! `workspaces.json` and the `root.json` of each workspace: what they look like, and how they keep what a newer version
+//! wrote into them.
 
 use std::{
     ffi::OsString,
@@ -14,9 +15,10 @@ use serde_json::{Map, Value};
 
 use crate::{
     document::merge,
+    durable,
     error::DataError,
     format::Format,
-    layout::DataDir,
+    layout::{DataDir, WorkspaceDir},
     registry::{Identity, Workspace},
 };
 
@@ -139,6 +141,22 @@ impl Entries {
         Ok(Self { path: path.to_owned(), document, list, retired, changed: false })
     }
 
+    /// The file as if it were new, with what is there now moved to a name beside it.
+    pub(crate) fn set_aside(data: &DataDir) -> Result<(Self, PathBuf), DataError> {
+        let path = data.registry_file();
+        let aside = durable::aside(&path).map_err(DataError::io(&path))?;
+        std::fs::rename(&path, &aside).map_err(DataError::io(&path))?;
+        durable::sync_dir(data.path()).map_err(DataError::io(data.path()))?;
+        let mut new = Self::load(data)?;
+        new.changed = true;
+        Ok((new, aside))
+    }
+
+    /// True for a workspace that is on the list or was taken off it.
+    pub(crate) fn knows(&self, id: &WorkspaceId) -> bool {
+        self.list.iter().chain(&self.retired).any(|value| is(value, id))
+    }
+
     /// What is registered, in the order of the file.
     pub(crate) fn workspaces(&self) -> Result<Vec<Workspace>, DataError> {
         self.list
@@ -190,6 +208,41 @@ impl Entries {
         let path = data.registry_file();
         Ok(replace(&path, &bytes, Access::Private, Durability::Synced)?)
     }
+}
+
+/// Writes down in the directory of a workspace what the registry is about to say of it. Durable; nothing is written
+/// where it says so already.
+pub(crate) fn keep_root(dir: &WorkspaceDir, workspace: &Workspace) -> Result<(), DataError> {
+    let path = dir.root_file();
+    let damaged = |source: serde_json::Error| DataError::Damaged { path: path.clone(), source: Box::new(source) };
+    let before = std::fs::read(&path).unwrap_or_default();
+    // It is a copy: where it cannot be read it is written anew.
+    let mut document: Map<String, Value> = serde_json::from_slice(&before).unwrap_or_default();
+    let new = serde_json::to_value(Entry::from(workspace)).map_err(damaged)?;
+    let entry = match document.remove("workspace") {
+        Some(old @ Value::Object(_)) => merge(old, &Value::Null, new),
+        _ => new,
+    };
+    document.entry("format").or_insert_with(|| Format::CURRENT.to_string().into());
+    document.insert("workspace".to_owned(), entry);
+    let mut bytes = serde_json::to_vec_pretty(&document).map_err(damaged)?;
+    bytes.push(b'\n');
+    if bytes == before {
+        return Ok(());
+    }
+    dir.create()?;
+    Ok(replace(&path, &bytes, Access::Private, Durability::Synced)?)
+}
+
+/// What [`keep_root`] wrote for `id`; `None` where there is nothing, or nothing that can be understood.
+pub(crate) fn kept_root(dir: &WorkspaceDir, id: &WorkspaceId) -> Option<Workspace> {
+    let bytes = std::fs::read(dir.root_file()).ok()?;
+    let mut document: Map<String, Value> = serde_json::from_slice(&bytes).ok()?;
+    let format: Format = document.get("format")?.as_str()?.parse().ok()?;
+    format.check().ok()?;
+    let entry = Entry::deserialize(document.remove("workspace")?).ok()?;
+    // A directory that was copied is not the workspace whose copy it is.
+    (entry.id == *id).then(|| entry.into())
 }
 
 fn is(value: &Value, id: &WorkspaceId) -> bool {

@@ -147,6 +147,10 @@ impl BlobStore for GitSnapshots {
     fn has_blob(&self, id: &ObjectId) -> Result<bool, SnapshotError> {
         self.store.has_blob(id)
     }
+
+    fn check_blob(&self, id: &ObjectId) -> Result<(), SnapshotError> {
+        read::check_blob(&self.store, id)
+    }
 }
 
 impl SnapshotBackend for GitSnapshots {

@@ -73,6 +73,12 @@ impl BlobStore for MemoryBlobs {
     fn has_blob(&self, id: &ObjectId) -> Result<bool, SnapshotError> {
         Ok(self.all().contains_key(id))
     }
+
+    fn check_blob(&self, id: &ObjectId) -> Result<(), SnapshotError> {
+        let bytes = self.get(id).ok_or(SnapshotError::Missing { id: *id })?;
+        let damaged = || SnapshotError::Damaged { id: *id, source: "its content has another id".into() };
+        (blob_id(&bytes) == *id).then_some(()).ok_or_else(damaged)
+    }
 }
 
 /// The id git gives a blob of these bytes.

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::{Breach, Tree};
 
-/// Members and the members each may depend on. Siblings do not know each other; only the command line knows them all.
+/// Members and the members each may depend on. Siblings do not know each other: `rwd-engine`
+/// puts those together that undo needs, and only the command line knows them all.
 const LAYERS: &[(&str, &[&str])] = &[
     ("checkpoint-core", &[]),
     ("durable-fs", &[]),
@@ -14,7 +15,19 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("snapshot-git", &["checkpoint-core", "durable-fs"]),
     ("index-store", &["checkpoint-core", "durable-fs"]),
     ("harness-adapter", &["checkpoint-core", "durable-fs"]),
-    ("rwd", &["checkpoint-core", "durable-fs", "workspace-fs", "snapshot-git", "index-store", "harness-adapter"]),
+    ("rwd-engine", &["checkpoint-core", "durable-fs", "workspace-fs", "snapshot-git", "index-store"]),
+    (
+        "rwd",
+        &[
+            "checkpoint-core",
+            "durable-fs",
+            "workspace-fs",
+            "snapshot-git",
+            "index-store",
+            "harness-adapter",
+            "rwd-engine",
+        ],
+    ),
     ("testkit", &["checkpoint-core", "durable-fs"]),
     ("xtask", &["rwd"]),
 ];

@@ -37,8 +37,11 @@ impl Engine {
     /// The configuration that goes with where an order goes.
     pub(super) fn host_state_of(&self, goal: &Goal) -> Result<ObjectId, EngineError> {
         let kept = |point: &Point| {
-            let none =
-                || EngineError::NotRestorable { point: point.id, why: "no configuration was kept with it".to_owned() };
+            let none = || EngineError::NotRestorable {
+                point: point.id,
+                path: None,
+                why: "no configuration was kept with it".to_owned(),
+            };
             point.host_state.ok_or_else(none)
         };
         match goal {

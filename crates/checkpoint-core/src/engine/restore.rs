@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use crate::history::{Family, Interval, histories};
+use crate::history::{Family, Histories, Interval, histories};
 use crate::plan::{Coverage, Evidence, PlanInput, new_directories, plan, select};
 use crate::{
     Attribution, Captured, Change, Cut, EngineError, FilesWhere, FsError, History, IndexError, Member, ObjectId,
@@ -160,10 +160,14 @@ impl Engine {
 
     fn restorable(&self, point: &Point, adopt: bool) -> Result<(), EngineError> {
         if let Some(why) = &point.damaged {
-            return Err(EngineError::NotRestorable { point: point.id, why: why.clone() });
+            return Err(EngineError::NotRestorable { point: point.id, why: why.clone(), path: None });
         }
         if point.snapshot.is_none() {
-            return Err(EngineError::NotRestorable { point: point.id, why: "its capture did not happen".to_owned() });
+            return Err(EngineError::NotRestorable {
+                point: point.id,
+                why: "its capture did not happen".to_owned(),
+                path: None,
+            });
         }
         if point.incarnation != self.parts.place.incarnation && !adopt {
             return Err(EngineError::OtherIncarnation { point: point.id });
@@ -285,9 +289,11 @@ impl Engine {
         match &order.goal {
             Goal::Chat => {}
             Goal::Point(point) => {
-                let target = point
-                    .snapshot
-                    .ok_or_else(|| EngineError::NotRestorable { point: point.id, why: "it is a gap".into() })?;
+                let target = point.snapshot.ok_or_else(|| EngineError::NotRestorable {
+                    point: point.id,
+                    why: "it is a gap".into(),
+                    path: None,
+                })?;
                 self.parts.snapshots.diff(now, &target, &mut |change| {
                     changes.push(change);
                     ControlFlow::Continue(())
@@ -322,8 +328,7 @@ impl Engine {
             Goal::Reverse(operation) => (operation.ord, Ord(operation.ord.0.saturating_sub(1))),
             Goal::Chat => return Ok(Default::default()),
         };
-        let now = histories(index, None, paths)?;
-        let then = histories(index, Some(upto), paths)?;
+        let Histories { then, now } = histories(index, upto, paths)?;
         let recent: BTreeMap<&RelPath, &Vec<Member>> =
             since.touches.iter().map(|touch| (&touch.path, &touch.by)).collect();
         let family = Family::of(&order.session, &self.with_origins(&order.session, &latest.sessions));

@@ -170,27 +170,18 @@ impl Engine {
             {
                 let why = format!("the content of {} is missing from the store", change.path);
                 return Err(match &order.goal {
-                    Goal::Point(point) => EngineError::NotRestorable { point: point.id, why },
+                    Goal::Point(point) => {
+                        EngineError::NotRestorable { point: point.id, why, path: Some(change.path.clone()) }
+                    }
                     Goal::Reverse(operation) => EngineError::Expired { operation: operation.id },
                     Goal::Chat => EngineError::Snapshot(SnapshotError::Missing { id: blob }),
                 });
             }
             if let Some(blob) = change.before.blob() {
-                self.refuse_rotten(&blob).map_err(|source| EngineError::Guard { source })?;
+                // What is about to be destroyed must be readable from the store, byte for byte, not only be listed
+                // there: its last good copy may be the one in the workspace.
+                self.parts.snapshots.check_blob(&blob).map_err(|source| EngineError::Guard { source })?;
             }
-        }
-        Ok(())
-    }
-
-    /// What is about to be destroyed must be readable from the store, byte for byte, not only be listed there: its last
-    /// good copy may be the one in the workspace.
-    fn refuse_rotten(&self, blob: &ObjectId) -> Result<(), SnapshotError> {
-        let snapshots = &self.parts.snapshots;
-        let damaged = |source: crate::BoxError| SnapshotError::Damaged { id: *blob, source };
-        let len =
-            std::io::copy(&mut snapshots.open_blob(blob)?, &mut std::io::sink()).map_err(|e| damaged(e.into()))?;
-        if snapshots.hash_blob(len, &mut snapshots.open_blob(blob)?)? != *blob {
-            return Err(damaged("its content has another id".into()));
         }
         Ok(())
     }

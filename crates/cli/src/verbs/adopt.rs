@@ -11,9 +11,9 @@ use crate::{exit, text};
 pub(crate) fn adopt(run: &Run) -> Result<u8, CliError> {
     let (data, start) = (compose::data_dir(run)?, run.start()?);
     let registry = Registry::new(data);
-    let found = registry.find(&start)?.ok_or_else(|| CliError::NoWorkspace { start })?;
+    let found = registry.find(&start)?.ok_or_else(|| compose::none_at(&registry, start))?;
     let before = found.workspace;
-    let git = compose::git_common_dir(&found.root);
+    let git = compose::Located::git_common_dir(&found.root);
     let after = match found.standing {
         Standing::Known | Standing::New => before.clone(),
         Standing::Moved | Standing::NewIncarnation => registry.adopt(&found.root, &before.id, git.as_deref())?,

@@ -82,7 +82,8 @@ fn end(run: &Run, opened: &Opened, target: &str, notes: &mut Vec<String>) -> Res
     let (point, more) = super::point_at(run, opened, target)?;
     notes.extend(more);
     let Some(point) = point else { return Ok(End { point: None, snapshot: changes::now(opened)? }) };
-    let gap = || EngineError::NotRestorable { point: point.id, why: "its capture did not happen".to_owned() };
+    let gap =
+        || EngineError::NotRestorable { point: point.id, why: "its capture did not happen".to_owned(), path: None };
     Ok(End { point: Some(point.id.to_string()), snapshot: point.snapshot.ok_or_else(gap)? })
 }
 

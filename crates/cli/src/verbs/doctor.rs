@@ -1,11 +1,13 @@
 //! `rwd doctor`: looks at everything that protection depends on, one thing at a time, so that one that is broken does
 //! not hide the others.
 
+use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use checkpoint_core::{VerifyLevel, WorkspaceFs};
 use durable_fs::FsFacts;
+use index_store::{Orphan, Registry, Relinked};
 
 use super::log;
 use crate::approve::Consent;
@@ -60,6 +62,9 @@ impl Doctor<'_> {
             Err(error) => return self.failed("data-directory", &error),
             Ok(data) => {
                 self.permissions(data.path());
+                if self.registry(&Registry::new(data)).is_break() {
+                    return;
+                }
                 compose::find(self.run)
             }
         };
@@ -97,6 +102,65 @@ impl Doctor<'_> {
         match compose::open(self.run, located, settings, &|_, _| Ok(super::asker(self.run, Consent::Nobody))) {
             Ok(opened) => self.store(&opened),
             Err(error) => self.failed("index", &error),
+        }
+    }
+
+    /// Workspaces that have points must be registered. Break: nothing can be found before that is put right.
+    fn registry(&mut self, registry: &Registry) -> ControlFlow<()> {
+        const CHECK: &str = "registry";
+        let found = match registry.orphans() {
+            Ok(found) => found,
+            Err(error) => {
+                self.failed(CHECK, &error.into());
+                return ControlFlow::Break(());
+            }
+        };
+        if found.damaged.is_none() && found.orphans.is_empty() {
+            self.ok(CHECK, text::count(found.registered as u64, "workspace"));
+            return ControlFlow::Continue(());
+        }
+        if !self.fix {
+            let fix = self.run.typed.other(&["doctor", "--fix"]);
+            for orphan in &found.orphans {
+                self.say(CHECK, "warning", format!("{} is not registered", named(orphan)), Some(fix.clone()));
+            }
+            let Some(damaged) = found.damaged else { return ControlFlow::Continue(()) };
+            self.failed(CHECK, &damaged.into());
+            if let Some(last) = self.checks.last_mut() {
+                last.hint = Some(fix);
+            }
+            return ControlFlow::Break(());
+        }
+        match registry.relink() {
+            Ok(done) => self.relinked(&done),
+            Err(error) => {
+                self.failed(CHECK, &error.into());
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn relinked(&mut self, done: &Relinked) {
+        const CHECK: &str = "registry";
+        if let Some(aside) = &done.set_aside {
+            self.say(CHECK, "fixed", format!("it was damaged and is kept as {}", aside.display()), None);
+        }
+        for orphan in &done.relinked {
+            if orphan.exact {
+                self.say(CHECK, "fixed", format!("{} is registered again", named(orphan)), None);
+                continue;
+            }
+            let detail = format!("{} is registered again, but that directory is gone or another one", named(orphan));
+            let hint = format!("in the directory that it is now: {}", self.run.typed.other(&["adopt"]));
+            self.say(CHECK, "warning", detail, Some(hint));
+        }
+        for orphan in &done.left {
+            let why = match &orphan.workspace {
+                Some(_) => "another workspace has its path",
+                None => "what its root was is not recorded",
+            };
+            self.say(CHECK, "warning", format!("{} is left as it is: {why}", named(orphan)), None);
         }
     }
 
@@ -219,6 +283,14 @@ impl Doctor<'_> {
             }
             Err(error) => self.failed("leftovers", &error.into()),
         }
+    }
+}
+
+/// A workspace by its root, where that is known, and its id.
+fn named(orphan: &Orphan) -> String {
+    match &orphan.workspace {
+        Some(workspace) => format!("{} (workspace {})", workspace.root.display(), orphan.id.short()),
+        None => format!("workspace {}", orphan.id),
     }
 }
 

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use checkpoint_core::{Clock, Name, Operation, Point, PointKind, PointQuery, SessionKey, Timestamp};
+use rwd_engine::SystemClock;
 
 use crate::args::LogArgs;
 use crate::compose::Opened;
 use crate::error::CliError;
 use crate::output::Color;
 use crate::run::Run;
-use crate::system::SystemClock;
 use crate::text::put;
 use crate::wire::{self, GapEntry, OperationEntry, PointEntry};
 use crate::{exit, text};

@@ -22,9 +22,12 @@ pub(crate) fn name(run: &Run, args: &NameArgs) -> Result<u8, CliError> {
         checkpoint_core::check_name(label).map_err(|why| EngineError::BadName { label: label.clone(), why })?;
         let (point, _) = super::stored_point(run, &opened, target)?;
         if point.snapshot.is_none() {
-            return Err(
-                EngineError::NotRestorable { point: point.id, why: "its capture did not happen".to_owned() }.into()
-            );
+            return Err(EngineError::NotRestorable {
+                point: point.id,
+                why: "its capture did not happen".to_owned(),
+                path: None,
+            }
+            .into());
         }
         opened.engine.name(&point, label, None)?;
         wire::Named { label: label.clone(), id: Some(point.id.to_string()), deleted: false }

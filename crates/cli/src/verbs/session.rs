@@ -12,11 +12,11 @@ use super::plan_text::go_on;
 use crate::args::{LogsArgs, OneSession, SessionVerb};
 use crate::error::{CliError, log_exit};
 use crate::run::Run;
-use crate::system::SystemClock;
 use crate::text::put;
 use crate::wire::{self, shown};
 use crate::world::dsh_home;
 use crate::{exit, text};
+use rwd_engine::SystemClock;
 
 /// So many ids are named in an error.
 const CHOICES: usize = 10;

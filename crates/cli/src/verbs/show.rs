@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use checkpoint_core::{Clock, EngineError, ObjectId, OpId, PathState, Point, PointQuery, RelPath};
+use rwd_engine::SystemClock;
 
 use super::{changes, diff, log, save};
 use crate::args::ShowArgs;
@@ -11,7 +12,6 @@ use crate::compose::Opened;
 use crate::error::CliError;
 use crate::paths::Paths;
 use crate::run::Run;
-use crate::system::SystemClock;
 use crate::text::put;
 use crate::wire;
 use crate::{exit, text};
@@ -171,7 +171,8 @@ fn human(run: &Run, answer: &wire::Shown, point: &Point) -> String {
 }
 
 fn show_path(run: &Run, opened: &Opened, point: &Point, path: &RelPath) -> Result<u8, CliError> {
-    let gap = || EngineError::NotRestorable { point: point.id, why: "its capture did not happen".to_owned() };
+    let gap =
+        || EngineError::NotRestorable { point: point.id, why: "its capture did not happen".to_owned(), path: None };
     let snapshot = point.snapshot.ok_or_else(gap)?;
     let state = opened.snapshots.state(&snapshot, path)?;
     let missing = |why: &str| CliError::Coded {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use checkpoint_core::{Clock, Point, PointKind, PointQuery, Timestamp};
+use rwd_engine::SystemClock;
 
 use super::log;
 use crate::compose::Opened;
@@ -11,7 +12,6 @@ use crate::config::Origin;
 use crate::error::CliError;
 use crate::output::Color;
 use crate::run::Run;
-use crate::system::SystemClock;
 use crate::text::put;
 use crate::wire;
 use crate::{exit, text};
@@ -28,7 +28,10 @@ fn gather(opened: &Opened) -> Result<wire::Status, CliError> {
     let names = opened.index.names()?;
     let points = opened.index.points(&PointQuery::default())?;
     let gaps = points.iter().filter(|point| point.kind == PointKind::Gap).count() as u64;
-    let newest = points.iter().rev().find(|point| point.snapshot.is_some());
+    // A guard is reached through its operation; the newest point is one that a person can name.
+    let newest = points.iter().rev().find(|point| {
+        point.snapshot.is_some() && point.listed && point.kind != PointKind::Guard && point.damaged.is_none()
+    });
     let mut skipped: BTreeMap<&'static str, u64> = BTreeMap::new();
     let mut warnings = opened.settings.warnings.clone();
     if let Some(snapshot) = newest.and_then(|point| point.snapshot.as_ref()) {

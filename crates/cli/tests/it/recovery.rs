@@ -190,3 +190,48 @@ fn killed_in_the_middle() {
     }
     assert_eq!(sandbox.json(0, &["verify", "--rehash"])["damaged"].as_array().unwrap().len(), 0);
 }
+
+/// Design § 4: the registry is one file, and without it no point can be found. `doctor` says so and makes it again.
+#[test]
+fn a_lost_or_damaged_registry_is_put_right_by_doctor() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "one");
+    sandbox.ok(&["save", "--name", "first"]);
+    let registry = sandbox.data().join("workspaces.json");
+    for damage in [None, Some("{\"format\": \"1.0\", \"workspaces\": [{}]}")] {
+        match damage {
+            None => std::fs::remove_file(&registry).unwrap(),
+            Some(text) => std::fs::write(&registry, text).unwrap(),
+        }
+        let code = if damage.is_none() { 10 } else { 8 };
+        let told = sandbox.rwd(&["to", "first"]);
+        assert_eq!(told.code, code);
+        assert!(told.err.contains("doctor"), "{}", told.err);
+        let found = sandbox.json(code, &["doctor"]);
+        let check = |found: &serde_json::Value, status: &str| {
+            let all = found["checks"].as_array().unwrap();
+            all.iter().any(|check| check["check"] == "registry" && check["status"] == status)
+        };
+        assert!(check(&found, "warning"), "{found}");
+        let fixed = sandbox.json(0, &["doctor", "--fix"]);
+        assert!(check(&fixed, "fixed") && fixed["ok"] == true, "{fixed}");
+        sandbox.write("a", "two");
+        sandbox.ok(&["save"]);
+        sandbox.ok(&["to", "first", "--yes"]);
+        assert_eq!(sandbox.read("a"), "one");
+        assert!(check(&sandbox.json(0, &["doctor"]), "ok"));
+    }
+}
+
+/// A save after the loss goes on with the points there were.
+#[test]
+fn a_save_without_a_registry_goes_on_with_the_points_there_were() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "one");
+    sandbox.ok(&["save", "--name", "first"]);
+    std::fs::remove_file(sandbox.data().join("workspaces.json")).unwrap();
+    sandbox.write("a", "two");
+    sandbox.ok(&["save"]);
+    sandbox.ok(&["to", "first", "--yes"]);
+    assert_eq!(sandbox.read("a"), "one");
+}

@@ -326,3 +326,105 @@ fn a_birth_time_tells_directories_apart_that_share_an_inode() {
     assert!(!one.is(&Identity { device: 9, ..one }));
     assert!(!one.is(&Identity { inode: 9, ..one }));
 }
+
+/// A workspace with an index: one without has nothing that could be lost.
+fn with_points(place: &Place, root: &Path) -> index_store::Workspace {
+    let workspace = place.registry.register(root, &registration()).unwrap().workspace;
+    let dir = DataDir::new(place.path("data")).workspace(&workspace.id);
+    drop(dir.open_index(index_store::IndexOptions::default()).unwrap());
+    workspace
+}
+
+/// Without its registry a data directory is as good as empty, though every point is there. What each workspace keeps of
+/// its own entry is enough to make it again.
+#[test]
+fn a_lost_registry_is_made_again_from_what_the_workspaces_keep() {
+    let place = Place::new();
+    let (a, b) = (place.dir("a"), place.dir("b"));
+    let (one, two) = (with_points(&place, &a), with_points(&place, &b));
+    // Registered and never used: nothing is missed.
+    place.registry.register(&place.dir("c"), &registration()).unwrap();
+    assert!(place.registry.orphans().unwrap().orphans.is_empty());
+    fs::remove_file(place.file()).unwrap();
+    assert_eq!(place.registry.find(&a).unwrap(), None);
+    replace(&b);
+    let found = place.registry.orphans().unwrap();
+    assert!(found.damaged.is_none() && found.registered == 0);
+    let exact: Vec<_> = found.orphans.iter().map(|orphan| (orphan.id, orphan.exact)).collect();
+    assert_eq!(exact, [(one.id, true), (two.id, false)]);
+    assert!(!place.file().exists(), "looking changes nothing");
+
+    let done = place.registry.relink().unwrap();
+    assert_eq!((done.relinked.len(), done.left.len(), done.set_aside), (2, 0, None));
+    let found = place.registry.find(&a).unwrap().unwrap();
+    assert_eq!((found.workspace, found.standing), (one, Standing::Known));
+    // As if it had never been lost: another directory under the path.
+    let found = place.registry.find(&b).unwrap().unwrap();
+    assert_eq!((found.workspace.id, found.standing), (two.id, Standing::NewIncarnation));
+    assert_eq!(place.registry.adopt(&b, &two.id, None).unwrap().incarnation, 2);
+    assert_eq!(place.registry.relink().unwrap(), index_store::Relinked::default());
+}
+
+#[test]
+fn a_damaged_registry_is_kept_beside_the_new_one_and_a_newer_one_is_left_alone() {
+    let place = Place::new();
+    let workspace = with_points(&place, &place.dir("a"));
+    let sound = fs::read_to_string(place.file()).unwrap();
+    let bad_entry = sound.replace("\"device\"", "\"devise\"");
+    for bad in ["", "{", "{\"format\":\"1.0\"}", &bad_entry] {
+        fs::write(place.file(), bad).unwrap();
+        let found = place.registry.orphans().unwrap();
+        assert!(matches!(found.damaged, Some(DataError::Damaged { .. })));
+        assert_eq!(found.orphans.len(), 1);
+        let aside = place.registry.relink().unwrap().set_aside.unwrap();
+        assert_eq!(fs::read_to_string(aside).unwrap(), bad);
+        assert_eq!(place.registry.list().unwrap(), [workspace.clone()]);
+    }
+    fs::write(place.file(), "{\"format\":\"2.0\"}").unwrap();
+    assert!(matches!(place.registry.orphans(), Err(DataError::Format { .. })));
+    assert!(matches!(place.registry.relink(), Err(DataError::Format { .. })));
+    assert_eq!(fs::read_to_string(place.file()).unwrap(), "{\"format\":\"2.0\"}");
+}
+
+/// A root that is registered while the registry is lost gets its own points back, not a second history beside them.
+#[test]
+fn registering_finds_the_points_of_the_very_same_directory() {
+    let place = Place::new();
+    let root = place.dir("a");
+    let workspace = with_points(&place, &root);
+    fs::remove_file(place.file()).unwrap();
+    let found = place.registry.register(&root, &registration()).unwrap();
+    assert_eq!((found.workspace, found.standing), (workspace.clone(), Standing::Known));
+    // Another directory under the same path has no claim to them.
+    fs::remove_file(place.file()).unwrap();
+    replace(&root);
+    let other = place.registry.register(&root, &registration()).unwrap();
+    assert_eq!(other.standing, Standing::New);
+    // Both cannot have the path.
+    let done = place.registry.relink().unwrap();
+    assert_eq!((done.relinked.len(), done.left.len()), (0, 1));
+    assert_eq!(done.left[0].workspace.as_ref().map(|left| left.id), Some(workspace.id));
+}
+
+#[test]
+fn what_a_workspace_keeps_of_its_entry_follows_the_registry_and_keeps_what_is_newer() {
+    let place = Place::new();
+    let root = place.dir("a");
+    let workspace = with_points(&place, &root);
+    let kept = place.path(format!("data/workspaces/{}/root.json", workspace.id));
+    let newer = fs::read_to_string(&kept).unwrap().replace("\"workspace\": {", "\"workspace\": {\n    \"colour\": 1,");
+    fs::write(&kept, newer).unwrap();
+    replace(&root);
+    place.registry.register(&root, &registration()).unwrap();
+    let text = fs::read_to_string(&kept).unwrap();
+    assert!(text.contains("\"colour\": 1") && text.contains("\"incarnation\": 2"), "{text}");
+    // One that was lost, or that an older version never wrote, comes back with the next registration.
+    fs::remove_file(&kept).unwrap();
+    place.registry.register(&root, &registration()).unwrap();
+    assert!(kept.exists());
+    // A directory that cannot say whose it is stays where it is.
+    fs::write(&kept, "{").unwrap();
+    fs::remove_file(place.file()).unwrap();
+    let left = place.registry.relink().unwrap().left;
+    assert_eq!((left.len(), left[0].workspace.is_none()), (1, true));
+}

@@ -4,38 +4,53 @@
 //! One file: a header and checksummed records, one per directory, appended; the last record of a directory wins. It
 //! may be lost, cut or damaged at any time: what cannot be read is hashed again. It names objects of the store only
 //! after they are durable, and carries the store's epoch: after a collection nothing in it counts.
+//!
+//! It is never held in memory as a whole: one pass through a small buffer finds where each record lies, and a record is
+//! read when the walk comes to its directory.
 
 mod record;
 
 use std::{
     collections::HashMap,
-    fs::OpenOptions,
+    fs::{File, OpenOptions},
     hash::{DefaultHasher, Hasher},
-    io::{Read, Seek, SeekFrom, Write},
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    io::{self, Read, Seek, SeekFrom, Write},
+    os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
-pub(crate) use record::{Entry, EntryRef, Head, Record, Stamp, What, dir_flag, encode, flag};
-
-use record::Reader;
+pub(crate) use record::{Entry, EntryRef, Head, Known, Record, Stamp, What, dir_flag, encode, flag};
 
 /// Changes with every change of the layout: another version is dropped, not converted.
 const MAGIC: &[u8; 16] = b"rwd stat cache 1";
 const HEADER: usize = 16 + 8 + 4;
-/// Rewriting is not worth it below this size.
+/// Length and checksum before each body.
+const FRAME: usize = 8;
+/// Dead records are not worth a rewrite below this size.
 const SMALL: u64 = 64 << 10;
+/// What the pass over the file holds of it at a time; a longer record is read whole.
+const AT_A_TIME: usize = 128 << 10;
 
 /// The cache as it was when a capture began.
 #[derive(Debug)]
 pub(crate) struct Cache {
     path: PathBuf,
     epoch: u64,
-    data: Vec<u8>,
-    index: HashMap<u64, usize>,
+    /// The file as it was opened: another process may put a new one in its place, but never changes what is there.
+    file: Option<File>,
+    index: HashMap<u64, Place>,
     /// Nothing but a rewrite makes the file usable again: another epoch, damage, or no file yet.
     rewrite: bool,
     off: bool,
+}
+
+/// Where a record's frame lies.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    at: u64,
+    /// Of the body.
+    len: u32,
+    sum: u32,
 }
 
 fn key(path: &[u8]) -> u64 {
@@ -59,47 +74,40 @@ pub(crate) fn frame(out: &mut Vec<u8>, body: &[u8]) {
 }
 
 impl Cache {
-    /// Reads the cache. Never fails: what cannot be read, or belongs to another epoch, is empty.
+    /// Looks through the cache. Never fails: what cannot be read, or belongs to another epoch, is empty.
     pub(crate) fn load(path: &Path, epoch: u64) -> Self {
         let mut cache =
-            Self { path: path.to_owned(), epoch, data: Vec::new(), index: HashMap::new(), rewrite: true, off: false };
-        let Ok(data) = std::fs::read(path) else { return cache };
-        if data.get(..HEADER) != Some(&header(epoch)[..]) {
+            Self { path: path.to_owned(), epoch, file: None, index: HashMap::new(), rewrite: true, off: false };
+        let Ok(file) = File::open(path) else { return cache };
+        let mut through = Window::new(&file, AT_A_TIME);
+        if !through.take(HEADER).is_ok_and(|start| start == Some(&header(epoch)[..])) {
             return cache;
         }
-        let mut at = Reader(&data[HEADER..]);
-        let mut whole = true;
-        while !at.0.is_empty() {
-            let offset = data.len() - at.0.len() + 8;
-            let body = at.u32().and_then(|len| {
-                let sum = at.u32()?;
-                at.take(len as usize).filter(|body| crc32fast::hash(body) == sum)
-            });
-            // The rest of the file cannot be framed any more: a torn append, or damage.
-            let Some(body) = body else {
-                whole = false;
-                break;
-            };
-            if let Some((path, _)) = Record::parse(body) {
-                cache.index.insert(key(path), offset);
+        cache.rewrite = loop {
+            match next_record(&mut through) {
+                Ok(Some((key, place))) => drop(cache.index.insert(key, place)),
+                Ok(None) => break false,
+                // The rest of the file cannot be framed any more: a torn append, or damage.
+                Err(_) => break true,
             }
-        }
-        cache.rewrite = !whole;
-        cache.data = data;
+        };
+        cache.file = Some(file);
         cache
     }
 
     /// A cache that knows nothing and is never written.
     pub(crate) fn unusable(path: &Path) -> Self {
-        Self { path: path.to_owned(), epoch: 0, data: Vec::new(), index: HashMap::new(), rewrite: true, off: true }
+        Self { path: path.to_owned(), epoch: 0, file: None, index: HashMap::new(), rewrite: true, off: true }
     }
 
     /// The newest record of a directory.
-    pub(crate) fn find(&self, path: &[u8]) -> Option<Record<'_>> {
-        let offset = *self.index.get(&key(path))?;
-        let len = Reader(self.data.get(offset - 8..)?).u32()? as usize;
-        let (found, record) = Record::parse(self.data.get(offset..offset + len)?)?;
-        (found == path).then_some(record)
+    pub(crate) fn find(&self, path: &[u8]) -> Option<Record> {
+        let place = self.index.get(&key(path))?;
+        let mut body = vec![0; place.len as usize];
+        self.file.as_ref()?.read_exact_at(&mut body, place.at + FRAME as u64).ok()?;
+        // It is read a second time, so it is checked a second time.
+        let record = Record::parse(body.into()).filter(|record| crc32fast::hash(record.body()) == place.sum)?;
+        (record.path() == path).then_some(record)
     }
 
     /// Adds framed records to the file, or rewrites it when most of it is dead or it was unusable.
@@ -135,7 +143,8 @@ impl Cache {
         let mut start = vec![0; HEADER];
         file.seek(SeekFrom::Start(0))?;
         let current = file.read_exact(&mut start).is_ok() && start == header(self.epoch);
-        let live: u64 = seen.iter().filter_map(|path| self.find(path)).map(|r| r.body.len() as u64 + 8).sum();
+        let live = seen.iter().filter_map(|path| self.index.get(&key(path)));
+        let live: u64 = live.map(|place| u64::from(place.len) + FRAME as u64).sum();
         let wasteful = size + records.len() as u64 > SMALL + 2 * (live + records.len() as u64);
         if current && !self.rewrite && !wasteful {
             return file.write_all(records);
@@ -159,7 +168,7 @@ impl Cache {
         for path in seen {
             if let Some(record) = self.find(path) {
                 framed.clear();
-                frame(&mut framed, record.body);
+                frame(&mut framed, record.body());
                 out.write_all(&framed)?;
             }
         }
@@ -168,6 +177,77 @@ impl Cache {
         drop(out);
         std::fs::rename(&fresh, &self.path)
     }
+}
+
+/// A file read from front to back, some of it at a time.
+struct Window<'f> {
+    file: &'f File,
+    buffer: Vec<u8>,
+    /// What of the buffer is filled, and what of that has been taken.
+    filled: usize,
+    taken: usize,
+    /// Where in the file the taken part ends.
+    at: u64,
+}
+
+impl<'f> Window<'f> {
+    fn new(file: &'f File, size: usize) -> Self {
+        Self { file, buffer: vec![0; size], filled: 0, taken: 0, at: 0 }
+    }
+
+    /// The next `n` bytes; `None` at the end of the file.
+    fn take(&mut self, n: usize) -> io::Result<Option<&[u8]>> {
+        if self.filled - self.taken < n {
+            self.fill(n)?;
+        }
+        let from = self.taken;
+        if from == self.filled && n > 0 {
+            return Ok(None);
+        }
+        let bytes = self.buffer.get(from..from + n).filter(|_| from + n <= self.filled);
+        let bytes = bytes.ok_or(io::ErrorKind::UnexpectedEof)?;
+        self.taken += n;
+        self.at += n as u64;
+        Ok(Some(bytes))
+    }
+
+    fn fill(&mut self, n: usize) -> io::Result<()> {
+        self.buffer.copy_within(self.taken..self.filled, 0);
+        self.filled -= self.taken;
+        self.taken = 0;
+        if n > self.buffer.len() {
+            // A damaged length must not take memory that the file does not fill.
+            let left = self.file.metadata()?.len().saturating_sub(self.at);
+            if n as u64 > left {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            self.buffer.resize(n, 0);
+        }
+        while self.filled < n {
+            let (mut file, free) = (self.file, &mut self.buffer[self.filled..]);
+            match file.read(free) {
+                Ok(0) => break,
+                Ok(read) => self.filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The next record of the file: whose it is and where it lies. `None` at the end; an error for what is no record.
+fn next_record(through: &mut Window<'_>) -> io::Result<Option<(u64, Place)>> {
+    let at = through.at;
+    let Some(frame) = through.take(FRAME)? else { return Ok(None) };
+    let mut frame = record::Reader(frame);
+    let (Some(len), Some(sum)) = (frame.u32(), frame.u32()) else { return Err(io::ErrorKind::UnexpectedEof.into()) };
+    let body = through.take(len as usize)?.ok_or(io::ErrorKind::UnexpectedEof)?;
+    if crc32fast::hash(body) != sum {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let path = Record::path_of(body).ok_or(io::ErrorKind::InvalidData)?;
+    Ok(Some((key(path), Place { at, len, sum })))
 }
 
 const NOFOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
@@ -248,6 +328,40 @@ mod tests {
         std::fs::write(&path, &whole[..whole.len() - 1]).unwrap();
         put(&path, 1, &[(b"c", 9)]);
         assert_eq!(Cache::load(&path, 1).find(b"c").unwrap().head.mode, 9);
+    }
+
+    /// Records of every size around the buffer's: cut by its end, as long as it, longer, and one after that.
+    #[test]
+    fn records_are_found_wherever_the_buffer_ends() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("stat.cache");
+        let mut names: Vec<Vec<u8>> = (0..40).map(|n| vec![b'a' + n % 26; 9000 + usize::from(n)]).collect();
+        for n in [AT_A_TIME - 200, AT_A_TIME - 1, AT_A_TIME, AT_A_TIME + 1, 3 * AT_A_TIME] {
+            names.extend([vec![b'x'; n], vec![b'y'; n % 251]]);
+        }
+        let dirs: Vec<(&[u8], u16)> = names.iter().zip(1..).map(|(name, mode)| (&name[..], mode)).collect();
+        put(&path, 1, &dirs);
+        let cache = Cache::load(&path, 1);
+        assert!(!cache.rewrite);
+        for (name, _) in &dirs {
+            let last = dirs.iter().rfind(|(other, _)| other == name).unwrap().1;
+            assert_eq!(cache.find(name).unwrap().head.mode, last, "a name of {} bytes", name.len());
+        }
+    }
+
+    /// The file is looked through first and read later: what changed in between is no record.
+    #[test]
+    fn a_record_that_is_damaged_after_the_first_pass_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("stat.cache");
+        put(&path, 1, &[(b"a", 1), (b"b", 2)]);
+        let cache = Cache::load(&path, 1);
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        file.write_all_at(&[0xff], size(&path) - 1).unwrap();
+        assert!(cache.find(b"b").is_none());
+        assert_eq!(cache.find(b"a").unwrap().head.mode, 1);
+        file.set_len(40).unwrap();
+        assert!(cache.find(b"a").is_none());
     }
 
     #[test]

@@ -73,18 +73,25 @@ pub(crate) struct Entry {
     pub(crate) flags: u8,
 }
 
-/// One name of a directory inside the cache's buffer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct EntryRef<'c> {
-    pub(crate) name: &'c CStr,
+/// What a record says of one name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Known {
     pub(crate) what: What,
     pub(crate) mode: u16,
     pub(crate) flags: u8,
 }
 
+/// One name of a directory inside a record.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EntryRef<'r> {
+    pub(crate) name: &'r CStr,
+    pub(crate) known: Known,
+}
+
 impl EntryRef<'_> {
     pub(crate) fn to_entry(self) -> Entry {
-        Entry { name: self.name.to_bytes().into(), what: self.what, mode: self.mode, flags: self.flags }
+        let Known { what, mode, flags } = self.known;
+        Entry { name: self.name.to_bytes().into(), what, mode, flags }
     }
 }
 
@@ -122,21 +129,23 @@ pub(crate) struct Head {
     pub(crate) meta: Option<ObjectId>,
 }
 
-/// A record inside the cache's buffer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Record<'c> {
+/// The record of one directory.
+#[derive(Debug)]
+pub(crate) struct Record {
     pub(crate) head: Head,
-    /// The whole body, to tell an unchanged record.
-    pub(crate) body: &'c [u8],
-    entries: &'c [u8],
+    body: Box<[u8]>,
+    /// Where the path ends and where the entries begin.
+    path_end: usize,
+    entries: usize,
 }
 
-impl<'c> Record<'c> {
-    /// Reads a body; also gives the path. `None` for anything that does not fit.
-    pub(crate) fn parse(body: &'c [u8]) -> Option<(&'c [u8], Self)> {
-        let mut at = Reader(body);
+impl Record {
+    /// Reads a body. `None` for anything that does not fit.
+    pub(crate) fn parse(body: Box<[u8]>) -> Option<Self> {
+        let mut at = Reader(&body);
         let path_len = at.u32()? as usize;
-        let path = at.take(path_len)?;
+        at.take(path_len)?;
+        let path_end = body.len() - at.0.len();
         let head = Head {
             flags: at.u8()?,
             mode: at.u16()?,
@@ -148,12 +157,30 @@ impl<'c> Record<'c> {
             tree: at.id()?,
             meta: at.id()?,
         };
-        Some((path, Self { head, body, entries: at.0 }))
+        let entries = body.len() - at.0.len();
+        Some(Self { head, body, path_end, entries })
+    }
+
+    /// The path that begins a body, without the rest.
+    pub(crate) fn path_of(body: &[u8]) -> Option<&[u8]> {
+        let mut at = Reader(body);
+        let len = at.u32()? as usize;
+        at.take(len)
+    }
+
+    /// The directory, from the root.
+    pub(crate) fn path(&self) -> &[u8] {
+        self.body.get(4..self.path_end).unwrap_or_default()
+    }
+
+    /// All of it, to tell an unchanged record.
+    pub(crate) fn body(&self) -> &[u8] {
+        &self.body
     }
 
     /// The entries in the order they were written, up to the first that cannot be read.
-    pub(crate) fn entries(&self) -> Entries<'c> {
-        Entries(Reader(self.entries))
+    pub(crate) fn entries(&self) -> Entries<'_> {
+        Entries(Reader(self.body.get(self.entries..).unwrap_or_default()))
     }
 
     pub(crate) fn has(&self, flag: u8) -> bool {
@@ -163,12 +190,12 @@ impl<'c> Record<'c> {
 
 /// Iterates over a record's entries.
 #[derive(Debug)]
-pub(crate) struct Entries<'c>(Reader<'c>);
+pub(crate) struct Entries<'r>(Reader<'r>);
 
-impl<'c> Iterator for Entries<'c> {
-    type Item = EntryRef<'c>;
+impl<'r> Iterator for Entries<'r> {
+    type Item = EntryRef<'r>;
 
-    fn next(&mut self) -> Option<EntryRef<'c>> {
+    fn next(&mut self) -> Option<EntryRef<'r>> {
         let at = &mut self.0;
         let len = usize::from(at.u8()?);
         let name = CStr::from_bytes_with_nul(at.take(len + 1)?).ok()?;
@@ -185,7 +212,7 @@ impl<'c> Iterator for Entries<'c> {
             4 => What::Dir(at.id()?, at.id()?),
             _ => What::Skipped(reason(kind & 0x7f)?, kind & 0x80 != 0),
         };
-        Some(EntryRef { name, what, mode, flags })
+        Some(EntryRef { name, known: Known { what, mode, flags } })
     }
 }
 
@@ -342,8 +369,9 @@ mod tests {
         let (head, entries) = sample();
         let mut body = Vec::new();
         encode(&mut body, b"some/dir", &head, &entries);
-        let (path, record) = Record::parse(&body).unwrap();
-        assert_eq!((path, record.head), (&b"some/dir"[..], head));
+        let record = Record::parse(body.clone().into()).unwrap();
+        assert_eq!((record.path(), record.head, record.body()), (&b"some/dir"[..], head, &body[..]));
+        assert_eq!(Record::path_of(&body), Some(&b"some/dir"[..]));
         assert_eq!(record.entries().map(EntryRef::to_entry).collect::<Vec<_>>(), entries);
     }
 
@@ -353,7 +381,7 @@ mod tests {
         let mut body = Vec::new();
         encode(&mut body, b"d", &head, &entries);
         for n in 0..body.len() {
-            if let Some((_, record)) = Record::parse(&body[..n]) {
+            if let Some(record) = Record::parse(body[..n].into()) {
                 assert!(record.entries().count() < entries.len());
             }
         }

@@ -12,7 +12,7 @@ pub(crate) use self::{
     gc::gc,
     list::{list, skipped, state},
     usage::usage,
-    verify::{verify, verify_all},
+    verify::{check_blob, verify, verify_all},
 };
 pub(crate) use node::root_meta;
 

@@ -97,28 +97,41 @@ impl Check<'_> {
                 _ => Err(damaged(id, "not a blob")),
             };
         }
-        let found = self.store.with_entry(id, |mut entry| {
-            if entry.kind() != EntryKind::Whole(Kind::Blob) {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, "not a blob"));
-            }
-            let mut hasher = object_hasher(Kind::Blob, entry.size());
-            let mut piece = vec![0; 64 << 10];
-            loop {
-                match entry.read(&mut piece)? {
-                    0 => break,
-                    n => hasher.update(&piece[..n]),
-                }
-            }
-            // A detected collision cannot have been stored by us.
-            match hasher.try_finalize() {
-                Ok(found) if found == *id => Ok(()),
-                _ => Err(io::Error::new(io::ErrorKind::InvalidData, "its content has another id")),
-            }
-        })?;
-        match found {
-            Found::Ours(()) => Ok(()),
-            Found::Foreign(Kind::Blob, body) if object_id(Kind::Blob, &body)? == *id => Ok(()),
-            Found::Foreign(..) => Err(damaged(id, "its content has another id")),
+        blob_is_whole(self.store, id)
+    }
+}
+
+/// `BlobStore::check_blob`. Sees what other processes added.
+pub(crate) fn check_blob(store: &Store, id: &checkpoint_core::ObjectId) -> Result<(), SnapshotError> {
+    if !store.has_blob(id)? {
+        return Err(SnapshotError::Missing { id: *id });
+    }
+    blob_is_whole(store, &to_gix(id))
+}
+
+/// Reads a blob once, from its first byte to its last, and compares the content with the id.
+fn blob_is_whole(store: &Store, id: &ObjectId) -> Result<(), SnapshotError> {
+    let found = store.with_entry(id, |mut entry| {
+        if entry.kind() != EntryKind::Whole(Kind::Blob) {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "not a blob"));
         }
+        let mut hasher = object_hasher(Kind::Blob, entry.size());
+        let mut piece = vec![0; 64 << 10];
+        loop {
+            match entry.read(&mut piece)? {
+                0 => break,
+                n => hasher.update(&piece[..n]),
+            }
+        }
+        // A detected collision cannot have been stored by us.
+        match hasher.try_finalize() {
+            Ok(found) if found == *id => Ok(()),
+            _ => Err(io::Error::new(io::ErrorKind::InvalidData, "its content has another id")),
+        }
+    })?;
+    match found {
+        Found::Ours(()) => Ok(()),
+        Found::Foreign(Kind::Blob, body) if object_id(Kind::Blob, &body)? == *id => Ok(()),
+        Found::Foreign(..) => Err(damaged(id, "its content has another id")),
     }
 }

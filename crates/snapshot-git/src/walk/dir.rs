@@ -26,7 +26,7 @@ use super::{
     wants::Hint,
 };
 use crate::{
-    cache::{Entry, EntryRef, Record, What, dir_flag, flag},
+    cache::{Entry, EntryRef, Known, Record, What, dir_flag, flag},
     rules::{Digest, GITIGNORE, Level, MAX_RULE_FILE, RWDIGNORE, RuleFile, digest},
     store::{object_id, to_core},
 };
@@ -38,8 +38,8 @@ pub(super) const DIR_FLAGS: OFlags =
 const CHUNK: usize = 256;
 
 /// A directory under way.
-struct Here<'n, 'a> {
-    node: &'n Arc<Node<'a>>,
+struct Here<'n> {
+    node: &'n Arc<Node>,
     fd: &'n Arc<OwnedFd>,
     /// Why only wanted paths are captured here.
     closed: Option<SkipReason>,
@@ -53,14 +53,14 @@ type Loaded = (Arc<RuleFile>, Option<Vec<u8>>);
 
 /// What is to become of a name, judged by the name alone.
 #[derive(Clone, Copy)]
-enum Verdict<'a> {
+enum Verdict {
     Skip(SkipReason, u8),
     Leaf(u8),
-    Dir(Child<'a>),
+    Dir(Child),
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn dir(&self, hand: &mut Hand<'a>, node: &Arc<Node<'a>>) {
+    pub(super) fn dir(&self, hand: &mut Hand<'a>, node: &Arc<Node>) {
         if let Err(outcome) = self.enter(hand, node) {
             node.state().outcome = Some(outcome);
         }
@@ -68,7 +68,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The descriptor of a directory that has been entered; opened again where descriptors are scarce.
-    pub(super) fn dir_fd(&self, node: &Node<'a>) -> Result<Arc<OwnedFd>, Errno> {
+    pub(super) fn dir_fd(&self, node: &Node) -> Result<Arc<OwnedFd>, Errno> {
         let mut below = Vec::new();
         let mut at = node;
         let mut fd = loop {
@@ -93,7 +93,7 @@ impl<'a> Walk<'a> {
         Ok(fd)
     }
 
-    fn open(&self, node: &Node<'a>) -> Result<OwnedFd, Outcome> {
+    fn open(&self, node: &Node) -> Result<OwnedFd, Outcome> {
         let opened = match node.parent.as_deref() {
             None => rustix::fs::openat(self.s.root, c".", DIR_FLAGS, Mode::empty()),
             Some(parent) => {
@@ -112,7 +112,7 @@ impl<'a> Walk<'a> {
         })
     }
 
-    fn enter(&self, hand: &mut Hand<'a>, node: &Arc<Node<'a>>) -> Result<(), Outcome> {
+    fn enter(&self, hand: &mut Hand<'a>, node: &Arc<Node>) -> Result<(), Outcome> {
         let fd = Arc::new(self.open(node)?);
         let unreadable = |_| Outcome::Skipped(SkipReason::Unreadable);
         let facts = stat_fd(&fd).map_err(unreadable)?;
@@ -137,10 +137,10 @@ impl<'a> Walk<'a> {
             }
         }
         hand.found.dirs.push(SeenDir::new(node.path.clone(), &facts, settled, trust.window));
-        let record = self.s.cache.find(&node.path);
-        if let Some(record) = record {
+        if let Some(record) = self.s.cache.find(&node.path) {
             node.record.get_or_init(|| record);
         }
+        let record = node.record.get();
         let known = record.filter(|r| {
             let (old, new) = (&r.head.stamp, &facts.stamp);
             trust.local
@@ -159,7 +159,7 @@ impl<'a> Walk<'a> {
         self.by_listing(hand, node, &fd, record, trust, settled)
     }
 
-    fn full(&self, node: &Node<'a>) -> Vec<u8> {
+    fn full(&self, node: &Node) -> Vec<u8> {
         let mut full = Vec::with_capacity(self.s.sources.rules.above.len() + node.path.len() + 64);
         full.extend_from_slice(&self.s.sources.rules.above);
         full.extend_from_slice(&node.path);
@@ -186,14 +186,14 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn closed_by_itself(&self, node: &Node<'a>, fd: &OwnedFd) -> bool {
+    fn closed_by_itself(&self, node: &Node, fd: &OwnedFd) -> bool {
         self.s.sources.nested == Nested::Boundary && !node.is_root() && Self::is_repository(fd, c".git")
     }
 
     // ---- by record
 
     /// Walks by the record: known names only, without listing. False, with nothing done, when it does not apply.
-    fn by_record(&self, hand: &mut Hand<'a>, node: &Arc<Node<'a>>, fd: &Arc<OwnedFd>, record: Record<'a>) -> bool {
+    fn by_record(&self, hand: &mut Hand<'a>, node: &Arc<Node>, fd: &Arc<OwnedFd>, record: &Record) -> bool {
         // Entries are sorted by name, so that the names that matter beforehand come first.
         let mut looked: [Option<(&CStr, super::facts::Facts)>; 2] = [None; 2];
         let mut files = [None, None];
@@ -208,11 +208,11 @@ impl<'a> Walk<'a> {
                 RWDIGNORE => 1,
                 _ => continue,
             };
-            match entry.what {
+            match entry.known.what {
                 What::File(stamp, id) => {
                     let Ok(facts) = stat_at(fd, entry.name) else { return false };
                     let trust = self.trusts.of(facts.dev, fd.as_fd());
-                    if entry.flags & flag::RACY != 0 || !trust.same(&stamp, &facts.stamp) {
+                    if entry.known.flags & flag::RACY != 0 || !trust.same(&stamp, &facts.stamp) {
                         return false;
                     }
                     looked[at] = Some((entry.name, facts));
@@ -256,7 +256,7 @@ impl<'a> Walk<'a> {
                 break;
             }
             let seen = looked.iter().flatten().find(|(name, _)| *name == entry.name).map(|(_, facts)| facts);
-            self.known_entry(hand, &here, &record, entry, seen.copied());
+            self.known_entry(hand, &here, record, entry, seen.copied());
         }
         true
     }
@@ -264,28 +264,29 @@ impl<'a> Walk<'a> {
     fn known_entry(
         &self,
         hand: &mut Hand<'a>,
-        here: &Here<'_, 'a>,
-        record: &Record<'a>,
-        entry: EntryRef<'a>,
+        here: &Here<'_>,
+        record: &Record,
+        entry: EntryRef<'_>,
         seen: Option<super::facts::Facts>,
     ) {
         let Here { node, fd, .. } = *here;
+        let known = entry.known;
         let name = entry.name.to_bytes();
-        match entry.what {
-            What::File(stamp, _) | What::Link(stamp, _) if entry.flags == 0 => {
-                let kind = if matches!(entry.what, What::File(..)) { FileType::RegularFile } else { FileType::Symlink };
+        match entry.known.what {
+            What::File(stamp, _) | What::Link(stamp, _) if known.flags == 0 => {
+                let kind = if matches!(known.what, What::File(..)) { FileType::RegularFile } else { FileType::Symlink };
                 // Directories are only walked by record on local file systems, where every field of a stamp counts.
                 let same = seen.map_or_else(|| stat_at(fd, entry.name), Ok).is_ok_and(|facts| {
                     facts.stamp == stamp
                         && facts.kind == kind
-                        && facts.mode == entry.mode
+                        && facts.mode == known.mode
                         && facts.dev == record.head.dev
                 });
                 if same {
                     self.tick(hand);
                     hand.found.files += 1;
                 } else {
-                    self.leaf_entry(hand, node, fd, entry.name, 0, Some(entry));
+                    self.leaf_entry(hand, node, fd, entry.name, 0, Some(known));
                 }
             }
             What::Skipped(SkipReason::Name | SkipReason::Reserved, _) => {}
@@ -294,30 +295,30 @@ impl<'a> Walk<'a> {
                 // A repository that is left alone: still one, and still nobody's wish?
                 let dot_git = [name, b"/.git"].concat();
                 let still = CString::new(dot_git).is_ok_and(|path| Self::is_repository(fd, &path));
-                let hint: Hint<'a> = Some((*record, entry));
+                let hint: Hint<'_> = Some((record, known));
                 let want = self.want_dir(node, &node.join(name), name, SkipReason::NestedRepo, hint);
                 if !still || want.any {
-                    self.by_name(hand, here, entry.name, true, Some(*record), Some(entry));
+                    self.by_name(hand, here, entry.name, true, Some(record), Some(known));
                 }
             }
             // The rules are the same, so no rule leaves it out.
-            What::Dir(..) if entry.flags & flag::WANTED_RULE == 0 => {
+            What::Dir(..) if known.flags & flag::WANTED_RULE == 0 => {
                 let path = node.join(name);
                 let included = node.included || self.s.sources.rules.included(&path);
-                let how = Child { included, recorded: Some(entry), ..Child::default() };
-                self.act(hand, here, entry.name, true, Verdict::Dir(how), Some(entry));
+                let how = Child { included, recorded: Some(known), ..Child::default() };
+                self.act(hand, here, entry.name, true, Verdict::Dir(how), Some(known));
             }
             // The rules are the same, so they leave it out; but somebody may want it now.
             What::Skipped(why @ (SkipReason::IgnoredRoot | SkipReason::NestedRepo), is_dir) => {
                 let path = node.join(name);
-                let verdict = self.judge_left_out(here, &path, name, is_dir, why, Some((*record, entry)));
-                self.act(hand, here, entry.name, is_dir, verdict, Some(entry));
+                let verdict = self.judge_left_out(here, &path, name, is_dir, why, Some((record, known)));
+                self.act(hand, here, entry.name, is_dir, verdict, Some(known));
             }
             // Everything else depends on more than its stamps.
             What::Dir(..) | What::Skipped(_, true) => {
-                self.by_name(hand, here, entry.name, true, Some(*record), Some(entry));
+                self.by_name(hand, here, entry.name, true, Some(record), Some(known));
             }
-            _ => self.by_name(hand, here, entry.name, false, Some(*record), Some(entry)),
+            _ => self.by_name(hand, here, entry.name, false, Some(record), Some(known)),
         }
     }
 
@@ -326,9 +327,9 @@ impl<'a> Walk<'a> {
     fn by_listing(
         &self,
         hand: &mut Hand<'a>,
-        node: &Arc<Node<'a>>,
+        node: &Arc<Node>,
         fd: &Arc<OwnedFd>,
-        record: Option<Record<'a>>,
+        record: Option<&Record>,
         trust: Trust,
         settled: bool,
     ) -> Result<(), Outcome> {
@@ -342,8 +343,8 @@ impl<'a> Walk<'a> {
                 dir.names = Some(names);
             }
         }
-        let recorded: HashMap<&[u8], EntryRef<'a>> =
-            record.iter().flat_map(Record::entries).map(|e| (e.name.to_bytes(), e)).collect();
+        let recorded: HashMap<&[u8], Known> =
+            record.into_iter().flat_map(Record::entries).map(|e| (e.name.to_bytes(), e.known)).collect();
         let has = |name: &[u8]| listing.names().any(|(_, n)| n.to_bytes() == name);
         let nested = has(b".git") && self.closed_by_itself(node, fd);
         let closed = node.closed.or(nested.then_some(SkipReason::NestedRepo));
@@ -389,10 +390,10 @@ impl<'a> Walk<'a> {
     fn list(
         &self,
         hand: &mut Hand<'a>,
-        here: &Here<'_, 'a>,
+        here: &Here<'_>,
         listing: &Listing,
-        record: Option<Record<'a>>,
-        recorded: &HashMap<&[u8], EntryRef<'a>>,
+        record: Option<&Record>,
+        recorded: &HashMap<&[u8], Known>,
     ) {
         let node = here.node;
         let wide = listing.count > CHUNK;
@@ -446,11 +447,11 @@ impl<'a> Walk<'a> {
     fn by_name(
         &self,
         hand: &mut Hand<'a>,
-        here: &Here<'_, 'a>,
+        here: &Here<'_>,
         name: &CStr,
         is_dir: bool,
-        record: Option<Record<'a>>,
-        recorded: Option<EntryRef<'a>>,
+        record: Option<&Record>,
+        recorded: Option<Known>,
     ) {
         let verdict = self.judge_name(here, name.to_bytes(), is_dir, record.zip(recorded));
         self.act(hand, here, name, is_dir, verdict, recorded);
@@ -459,11 +460,11 @@ impl<'a> Walk<'a> {
     fn act(
         &self,
         hand: &mut Hand<'a>,
-        here: &Here<'_, 'a>,
+        here: &Here<'_>,
         name: &CStr,
         is_dir: bool,
-        verdict: Verdict<'a>,
-        recorded: Option<EntryRef<'a>>,
+        verdict: Verdict,
+        recorded: Option<Known>,
     ) {
         let node = here.node;
         match verdict {
@@ -478,17 +479,17 @@ impl<'a> Walk<'a> {
 
     fn note_skip(
         hand: &mut Hand<'a>,
-        node: &Node<'a>,
+        node: &Node,
         name: &[u8],
         why: SkipReason,
         is_dir: bool,
         flags: u8,
-        recorded: Option<EntryRef<'a>>,
+        recorded: Option<Known>,
     ) {
         Self::note(hand, node, Entry { name: name.into(), what: What::Skipped(why, is_dir), mode: 0, flags }, recorded);
     }
 
-    fn judge_name(&self, here: &Here<'_, 'a>, name: &[u8], is_dir: bool, hint: Hint<'a>) -> Verdict<'a> {
+    fn judge_name(&self, here: &Here<'_>, name: &[u8], is_dir: bool, hint: Hint<'_>) -> Verdict {
         let node = here.node;
         if name == b".git" {
             return Verdict::Skip(SkipReason::NestedRepo, 0);
@@ -523,13 +524,13 @@ impl<'a> Walk<'a> {
     /// A rule leaves it out: does somebody want it all the same?
     fn judge_left_out(
         &self,
-        here: &Here<'_, 'a>,
+        here: &Here<'_>,
         path: &[u8],
         name: &[u8],
         is_dir: bool,
         why: SkipReason,
-        hint: Hint<'a>,
-    ) -> Verdict<'a> {
+        hint: Hint<'_>,
+    ) -> Verdict {
         let node = here.node;
         if is_dir {
             let want = self.want_dir(node, path, name, why, hint);
@@ -545,9 +546,9 @@ impl<'a> Walk<'a> {
     }
 
     /// Is something in this directory wanted although it is a repository of its own?
-    fn wants_below(&self, node: &Arc<Node<'a>>) -> bool {
+    fn wants_below(&self, node: &Arc<Node>) -> bool {
         let Some(parent) = node.parent.as_ref() else { return true };
-        let hint = parent.record.get().copied().zip(node.recorded);
+        let hint = parent.record.get().zip(node.recorded);
         let want = self.want_dir(parent, &node.path, node.name.to_bytes(), SkipReason::NestedRepo, hint);
         node.state().entry_flags = want.flags;
         want.any
@@ -560,14 +561,14 @@ impl<'a> Walk<'a> {
     /// The rules of one rule file, and its content when it had to be read. A link is no rule file, as in git.
     fn rule_file_at(
         &self,
-        node: &Node<'a>,
+        node: &Node,
         fd: &OwnedFd,
         name: &[u8],
-        recorded: Option<EntryRef<'a>>,
+        recorded: Option<Known>,
         trust: Trust,
     ) -> Option<Loaded> {
         let facts = stat_at(fd, name).ok().filter(|f| f.kind == FileType::RegularFile)?;
-        if let Some(EntryRef { what: What::File(stamp, id), flags, .. }) = recorded
+        if let Some(Known { what: What::File(stamp, id), flags, .. }) = recorded
             && flags & flag::RACY == 0
             && !self.s.policy.verify_by_hash
             && trust.same(&stamp, &facts.stamp)

@@ -24,7 +24,7 @@ use crate::{
 impl<'a> Walk<'a> {
     /// One part of a directory is done: itself, a chunk of its files, a directory below. The last one finishes it,
     /// and so on upwards.
-    pub(super) fn done(&self, hand: &mut Hand<'a>, node: &Arc<Node<'a>>) {
+    pub(super) fn done(&self, hand: &mut Hand<'a>, node: &Arc<Node>) {
         let mut node = node.clone();
         while node.pending.fetch_sub(1, Ordering::AcqRel) == 1 {
             let outcome = self.finish(hand, &node);
@@ -38,7 +38,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Tells a directory how one below it ended.
-    fn deliver(&self, hand: &mut Hand<'a>, parent: &Arc<Node<'a>>, node: &Node<'a>, outcome: Outcome) {
+    fn deliver(&self, hand: &mut Hand<'a>, parent: &Arc<Node>, node: &Node, outcome: Outcome) {
         let name = node.name.to_bytes();
         let all = node.entry_flags | node.state().entry_flags;
         let kept = all & flag::LOOKED_UP;
@@ -64,7 +64,7 @@ impl<'a> Walk<'a> {
         Self::note(hand, parent, Entry { name: name.into(), what, mode, flags }, node.recorded);
     }
 
-    fn finish(&self, hand: &mut Hand<'a>, node: &Node<'a>) -> Outcome {
+    fn finish(&self, hand: &mut Hand<'a>, node: &Node) -> Outcome {
         let mut state = std::mem::take(&mut *node.state());
         // What the parent and directories below still ask for.
         {
@@ -89,12 +89,12 @@ impl<'a> Walk<'a> {
         })
     }
 
-    fn build(&self, hand: &mut Hand<'a>, node: &Node<'a>, mut state: State) -> Result<Outcome, SnapshotError> {
+    fn build(&self, hand: &mut Hand<'a>, node: &Node, mut state: State) -> Result<Outcome, SnapshotError> {
         let record = node.record.get();
         let extra = if node.is_root() { self.loose_digest() } else { [0; 16] };
-        let same = |record: &&Record<'a>| {
+        let same = |record: &&Record| {
             // Whether it is wanted for its own sake is no matter of its stamps.
-            let hollow = || !record.entries().any(|e| e.what.is_captured());
+            let hollow = || !record.entries().any(|e| e.known.what.is_captured());
             let collapses = state.closed.is_some() && !node.wanted && hollow();
             state.over_record
                 && !state.dirty
@@ -128,17 +128,17 @@ impl<'a> Walk<'a> {
     }
 
     /// A directory that is what its record says.
-    fn unchanged(hand: &mut Hand<'a>, node: &Node<'a>, record: &Record<'a>, closed: Option<SkipReason>) -> Outcome {
+    fn unchanged(hand: &mut Hand<'a>, node: &Node, record: &Record, closed: Option<SkipReason>) -> Outcome {
         if let Some(why) = closed.filter(|_| record.has(dir_flag::COLLAPSED)) {
             return Outcome::Skipped(why);
         }
         if record.has(dir_flag::HAS_SKIPPED) {
-            Self::emit_skipped(hand, node, record.entries().map(|e| (e.name.to_bytes(), e.what)));
+            Self::emit_skipped(hand, node, record.entries().map(|e| (e.name.to_bytes(), e.known.what)));
         }
         Outcome::Captured((record.head.tree, record.head.meta))
     }
 
-    fn emit_skipped<'n>(hand: &mut Hand<'a>, node: &Node<'a>, entries: impl Iterator<Item = (&'n [u8], What)>) {
+    fn emit_skipped<'n>(hand: &mut Hand<'a>, node: &Node, entries: impl Iterator<Item = (&'n [u8], What)>) {
         for (name, what) in entries {
             if let What::Skipped(reason, _) = what
                 && let Ok(path) = RelPath::new_unreserved(node.join(name))
@@ -189,7 +189,7 @@ impl<'a> Walk<'a> {
         self.add(hand, Kind::Tree, &body).map(Some)
     }
 
-    fn meta(&self, hand: &mut Hand<'a>, node: &Node<'a>, entries: &[Entry]) -> Result<Option<ObjectId>, SnapshotError> {
+    fn meta(&self, hand: &mut Hand<'a>, node: &Node, entries: &[Entry]) -> Result<Option<ObjectId>, SnapshotError> {
         let mut own = DirMeta::default();
         own.set_modes(entries.iter().filter_map(|entry| {
             let mode = Mode(entry.mode);
@@ -247,7 +247,7 @@ impl<'a> Walk<'a> {
     fn record(
         &self,
         hand: &mut Hand<'a>,
-        node: &Node<'a>,
+        node: &Node,
         state: &State,
         entries: &[Entry],
         ids: Ids,
@@ -285,14 +285,14 @@ impl<'a> Walk<'a> {
         let mut body = Vec::new();
         encode(&mut body, &node.path, &head, entries);
         // Nothing changed, nothing written.
-        if node.record.get().is_none_or(|old| old.body != body) {
+        if node.record.get().is_none_or(|old| old.body() != body) {
             frame(&mut hand.found.records, &body);
         }
     }
 }
 
 /// A record's entries with changes on top.
-fn merge(record: &Record<'_>, changes: Vec<Entry>) -> Vec<Entry> {
+fn merge(record: &Record, changes: Vec<Entry>) -> Vec<Entry> {
     let mut all: BTreeMap<Box<[u8]>, Entry> =
         record.entries().map(|e| (e.name.to_bytes().into(), e.to_entry())).collect();
     for change in changes {

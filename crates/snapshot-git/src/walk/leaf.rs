@@ -22,7 +22,7 @@ use super::{
     wants::Hint,
 };
 use crate::{
-    cache::{Entry, EntryRef, Stamp, What, flag},
+    cache::{Entry, Known, Stamp, What, flag},
     rules::{GITIGNORE, RWDIGNORE},
     store::{Store, object_id, to_core, to_gix},
 };
@@ -37,12 +37,12 @@ const FILE_FLAGS: OFlags =
 
 /// A name that is to be looked at.
 #[derive(Debug)]
-pub(crate) struct LeafJob<'c> {
+pub(crate) struct LeafJob {
     pub(super) name: CString,
     /// [`flag`] bits that were decided by name.
     pub(super) flags: u8,
     /// What the directory's record says of it.
-    pub(super) recorded: Option<EntryRef<'c>>,
+    pub(super) recorded: Option<Known>,
 }
 
 /// What a name turned out to be.
@@ -65,7 +65,7 @@ enum Content {
 
 impl<'a> Walk<'a> {
     /// A batch of names of one directory.
-    pub(super) fn leaves(&self, hand: &mut Hand<'a>, node: &Arc<Node<'a>>, leaves: Vec<LeafJob<'a>>) {
+    pub(super) fn leaves(&self, hand: &mut Hand<'a>, node: &Arc<Node>, leaves: Vec<LeafJob>) {
         match self.dir_fd(node) {
             Ok(fd) => {
                 for leaf in leaves {
@@ -86,11 +86,11 @@ impl<'a> Walk<'a> {
     pub(super) fn leaf_entry(
         &self,
         hand: &mut Hand<'a>,
-        node: &Arc<Node<'a>>,
+        node: &Arc<Node>,
         fd: &Arc<OwnedFd>,
         name: &CStr,
         flags: u8,
-        recorded: Option<EntryRef<'a>>,
+        recorded: Option<Known>,
     ) {
         let (what, mode, flags) = match self.leaf(hand, node, fd.as_fd(), name, flags, recorded) {
             Leaf::Is(what, mode, flags) => (what, mode, flags),
@@ -103,7 +103,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Adds an entry to its directory, unless it is what the record says.
-    pub(super) fn note(hand: &mut Hand<'a>, node: &Node<'a>, entry: Entry, recorded: Option<EntryRef<'a>>) {
+    pub(super) fn note(hand: &mut Hand<'a>, node: &Node, entry: Entry, recorded: Option<Known>) {
         if matches!(entry.what, What::File(..) | What::Link(..) | What::Fifo) {
             hand.found.files += 1;
         }
@@ -123,11 +123,11 @@ impl<'a> Walk<'a> {
     pub(super) fn leaf(
         &self,
         hand: &mut Hand<'a>,
-        node: &Arc<Node<'a>>,
+        node: &Arc<Node>,
         fd: BorrowedFd<'_>,
         name: &CStr,
         mut flags: u8,
-        recorded: Option<EntryRef<'a>>,
+        recorded: Option<Known>,
     ) -> Leaf {
         let skip = |why, flags: u8| Leaf::Is(What::Skipped(why, false), 0, flags & flag::LOOKED_UP);
         self.tick(hand);
@@ -145,7 +145,7 @@ impl<'a> Walk<'a> {
             }
             let is_file = facts.kind == FileType::RegularFile;
             if is_file && flags & flag::WANTED_RULE == 0 && facts.stamp.size >= self.s.policy.untracked_max_bytes {
-                let hint: Hint<'a> = node.record.get().copied().zip(recorded);
+                let hint: Hint<'_> = node.record.get().zip(recorded);
                 let want = self.want_leaf(node, &node.join(name.to_bytes()), name.to_bytes(), hint);
                 flags |= want.flags;
                 if !want.this {
@@ -184,7 +184,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The id from the cache, where the stamps vouch for it and the store has the object.
-    fn cached(&self, node: &Node<'a>, trust: Trust, facts: &Facts, recorded: Option<EntryRef<'a>>) -> Option<ObjectId> {
+    fn cached(&self, node: &Node, trust: Trust, facts: &Facts, recorded: Option<Known>) -> Option<ObjectId> {
         let entry = recorded?;
         let record = node.record.get()?;
         let ((What::File(stamp, id), FileType::RegularFile) | (What::Link(stamp, id), FileType::Symlink)) =

@@ -100,14 +100,14 @@ pub(crate) struct Found {
 }
 
 /// Whether the files are in order, and the files: size, directory, name.
-type Late<'a> = (bool, Vec<(u64, Arc<Node<'a>>, LeafJob<'a>)>);
+type Late = (bool, Vec<(u64, Arc<Node>, LeafJob)>);
 
 /// By path from the root: id and content.
 type LooseRules = BTreeMap<Vec<u8>, (ObjectId, Vec<u8>)>;
 
-enum Job<'a> {
-    Dir(Arc<Node<'a>>),
-    Leaves(Arc<Node<'a>>, Vec<LeafJob<'a>>),
+enum Job {
+    Dir(Arc<Node>),
+    Leaves(Arc<Node>, Vec<LeafJob>),
 }
 
 /// A walk under way, shared by its workers.
@@ -121,7 +121,7 @@ pub(crate) struct Walk<'a> {
     open_dirs: AtomicUsize,
     looked_at: AtomicU64,
     /// Files that wait until all others are stored, the smallest last.
-    late: Mutex<Late<'a>>,
+    late: Mutex<Late>,
     /// Files of this size and above are stored late.
     late_size: u64,
     /// Bytes set aside for late files that are being stored.
@@ -137,7 +137,7 @@ pub(crate) struct Walk<'a> {
 /// What one worker holds.
 struct Hand<'a> {
     pack: Worker<'a, 'a>,
-    queue: Queue<Job<'a>>,
+    queue: Queue<Job>,
     dirents: Vec<MaybeUninit<u8>>,
     content: Vec<u8>,
     found: Found,
@@ -175,7 +175,7 @@ pub(crate) fn run(setup: Setup<'_>) -> Result<Found, SnapshotError> {
         warnings: Mutex::default(),
         s: setup,
     };
-    let queues: Vec<Queue<Job<'_>>> = (0..threads).map(|_| Queue::new_lifo()).collect();
+    let queues: Vec<Queue<Job>> = (0..threads).map(|_| Queue::new_lifo()).collect();
     let stealers: Vec<_> = queues.iter().map(Queue::stealer).collect();
     queues[0].push(Job::Dir(Node::root(walk.s.sources.level.clone())));
     let mut founds: Vec<Found> = std::thread::scope(|scope| {
@@ -218,7 +218,7 @@ pub(crate) fn run(setup: Setup<'_>) -> Result<Found, SnapshotError> {
 }
 
 impl<'a> Walk<'a> {
-    fn work(&self, me: usize, queue: Queue<Job<'a>>, stealers: &[Stealer<Job<'a>>]) -> Found {
+    fn work(&self, me: usize, queue: Queue<Job>, stealers: &[Stealer<Job>]) -> Found {
         let mut hand = Hand {
             pack: self.s.batch.worker(),
             queue,
@@ -268,7 +268,7 @@ impl<'a> Walk<'a> {
 
     /// The smallest file that was put off, with the room that is set aside for it: when room is short, the largest
     /// are left out. Claimed in order, so that it does not matter which worker is faster.
-    fn next_late(&self) -> Option<(u64, Arc<Node<'a>>, LeafJob<'a>)> {
+    fn next_late(&self) -> Option<(u64, Arc<Node>, LeafJob)> {
         let mut late = lock(&self.late);
         let (sorted, files) = &mut *late;
         if !*sorted {
@@ -281,14 +281,14 @@ impl<'a> Walk<'a> {
         Some((claim, node, leaf))
     }
 
-    fn push(&self, hand: &Hand<'a>, node: &Node<'a>, job: Job<'a>) {
+    fn push(&self, hand: &Hand<'a>, node: &Node, job: Job) {
         node.pending.fetch_add(1, Ordering::AcqRel);
         self.active.fetch_add(1, Ordering::AcqRel);
         self.left.fetch_add(1, Ordering::AcqRel);
         hand.queue.push(job);
     }
 
-    fn push_late(&self, node: &Arc<Node<'a>>, size: u64, leaf: LeafJob<'a>) {
+    fn push_late(&self, node: &Arc<Node>, size: u64, leaf: LeafJob) {
         node.pending.fetch_add(1, Ordering::AcqRel);
         self.left.fetch_add(1, Ordering::AcqRel);
         let mut late = lock(&self.late);
@@ -368,7 +368,7 @@ impl Blobs for Walk<'_> {
     }
 }
 
-fn steal<'a>(me: usize, stealers: &[Stealer<Job<'a>>]) -> Option<Job<'a>> {
+fn steal(me: usize, stealers: &[Stealer<Job>]) -> Option<Job> {
     (1..stealers.len()).find_map(|k| {
         loop {
             match stealers[(me + k) % stealers.len()].steal() {

@@ -9,7 +9,7 @@ use checkpoint_core::{ObjectId, SkipReason};
 use rustix::fd::OwnedFd;
 
 use crate::{
-    cache::{Entry, EntryRef, Record, Stamp, What},
+    cache::{Entry, Known, Record, Stamp, What},
     rules::{BaseNames, Level},
 };
 
@@ -18,8 +18,8 @@ pub(crate) type Ids = (Option<ObjectId>, Option<ObjectId>);
 
 /// A directory: made when its parent meets the name, finished when all below it is.
 #[derive(Debug)]
-pub(crate) struct Node<'c> {
-    pub(crate) parent: Option<Arc<Node<'c>>>,
+pub(crate) struct Node {
+    pub(crate) parent: Option<Arc<Node>>,
     pub(crate) name: CString,
     /// From the root; empty for the root itself.
     pub(crate) path: Vec<u8>,
@@ -33,14 +33,15 @@ pub(crate) struct Node<'c> {
     /// Flags of its entry in its parent.
     pub(crate) entry_flags: u8,
     /// What the parent's record says of it.
-    pub(crate) recorded: Option<EntryRef<'c>>,
+    pub(crate) recorded: Option<Known>,
     /// The rules above it.
     pub(crate) above: Arc<Level>,
     /// Itself, its children and its chunks of files that are not done.
     pub(crate) pending: AtomicUsize,
     pub(crate) base: OnceLock<Option<Ids>>,
     pub(crate) base_names: OnceLock<BaseNames>,
-    pub(crate) record: OnceLock<Record<'c>>,
+    /// Kept while something below is under way.
+    pub(crate) record: OnceLock<Record>,
     state: Mutex<State>,
 }
 
@@ -82,7 +83,7 @@ pub(crate) enum Outcome {
     Swapped,
 }
 
-impl<'c> Node<'c> {
+impl Node {
     pub(crate) fn root(level: Arc<Level>) -> Arc<Self> {
         Arc::new(Self {
             parent: None,
@@ -131,13 +132,7 @@ impl<'c> Node<'c> {
     }
 
     /// A directory below this one.
-    pub(crate) fn child(
-        self: &Arc<Self>,
-        name: CString,
-        path: Vec<u8>,
-        level: Arc<Level>,
-        how: Child<'c>,
-    ) -> Arc<Self> {
+    pub(crate) fn child(self: &Arc<Self>, name: CString, path: Vec<u8>, level: Arc<Level>, how: Child) -> Arc<Self> {
         Arc::new(Self {
             parent: Some(self.clone()),
             name,
@@ -160,10 +155,10 @@ impl<'c> Node<'c> {
 
 /// How a child is to be walked.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Child<'c> {
+pub(crate) struct Child {
     pub(crate) closed: Option<SkipReason>,
     pub(crate) included: bool,
     pub(crate) wanted: bool,
     pub(crate) flags: u8,
-    pub(crate) recorded: Option<EntryRef<'c>>,
+    pub(crate) recorded: Option<Known>,
 }

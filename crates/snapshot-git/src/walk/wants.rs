@@ -9,7 +9,7 @@ use super::{
     node::{Ids, Node},
 };
 use crate::{
-    cache::{EntryRef, Record, flag},
+    cache::{Known, Record, flag},
     rules::BaseNames,
 };
 
@@ -29,11 +29,11 @@ fn looked_up(tracked: bool) -> u8 {
 }
 
 /// What the cache says of a name, with the record that says so.
-pub(super) type Hint<'c> = Option<(Record<'c>, EntryRef<'c>)>;
+pub(super) type Hint<'r> = Option<(&'r Record, Known)>;
 
-impl<'a> Walk<'a> {
+impl Walk<'_> {
     /// Is a file, link or FIFO wanted although a rule leaves it out?
-    pub(super) fn want_leaf(&self, node: &Node<'a>, path: &[u8], name: &[u8], hint: Hint<'a>) -> Want {
+    pub(super) fn want_leaf(&self, node: &Node, path: &[u8], name: &[u8], hint: Hint<'_>) -> Want {
         let Ok(rel) = RelPath::new(path) else { return Want::default() };
         let tracked = self.known_tracked(hint).unwrap_or_else(|| self.s.tracked.contains(path));
         let this =
@@ -42,7 +42,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Is a directory, or something below it, wanted although a rule leaves it out for `why`?
-    pub(super) fn want_dir(&self, node: &Node<'a>, path: &[u8], name: &[u8], why: SkipReason, hint: Hint<'a>) -> Want {
+    pub(super) fn want_dir(&self, node: &Node, path: &[u8], name: &[u8], why: SkipReason, hint: Hint<'_>) -> Want {
         let Ok(rel) = RelPath::new(path) else { return Want::default() };
         let tracked = self.known_tracked(hint).unwrap_or_else(|| self.s.tracked.contains_below(path));
         let held = self.base_holds(node, name, hint);
@@ -57,14 +57,14 @@ impl<'a> Walk<'a> {
     }
 
     /// What the last look at the same index found.
-    fn known_tracked(&self, hint: Hint<'a>) -> Option<bool> {
+    fn known_tracked(&self, hint: Hint<'_>) -> Option<bool> {
         let (record, entry) = hint?;
         let digest = self.s.tracked.digest;
         let known = digest != 0 && record.head.index == digest && entry.flags & flag::JUDGED != 0;
         known.then_some(entry.flags & flag::TRACKED != 0)
     }
 
-    fn base_holds(&self, node: &Node<'a>, name: &[u8], hint: Hint<'a>) -> bool {
+    fn base_holds(&self, node: &Node, name: &[u8], hint: Hint<'_>) -> bool {
         let Some(ids) = self.base_ids(node) else { return false };
         match hint {
             // The base is what the record describes, as it is whenever nothing else has been captured since.
@@ -73,14 +73,14 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn base_names<'n>(&self, node: &'n Node<'a>, ids: Ids) -> &'n BaseNames {
+    fn base_names<'n>(&self, node: &'n Node, ids: Ids) -> &'n BaseNames {
         node.base_names.get_or_init(|| self.s.cover.base_names(ids.0, ids.1))
     }
 
     /// The directory's ids in the base snapshot; `None` where the base has no such directory.
-    pub(super) fn base_ids(&self, node: &Node<'a>) -> Option<Ids> {
+    pub(super) fn base_ids(&self, node: &Node) -> Option<Ids> {
         // From the nearest ancestor that knows, downwards: a recursion would be as deep as the tree.
-        let mut chain: Vec<&Node<'a>> = Vec::new();
+        let mut chain: Vec<&Node> = Vec::new();
         let mut at = Some(node);
         while let Some(here) = at.filter(|n| n.base.get().is_none()) {
             chain.push(here);
@@ -96,7 +96,7 @@ impl<'a> Walk<'a> {
         node.base.get().copied().flatten()
     }
 
-    fn below_base(&self, parent: &Arc<Node<'a>>, node: &Node<'a>) -> Option<Ids> {
+    fn below_base(&self, parent: &Arc<Node>, node: &Node) -> Option<Ids> {
         let ids = parent.base.get().copied().flatten()?;
         if let Some(record) = parent.record.get()
             && (record.head.tree, record.head.meta) == ids

@@ -4,9 +4,10 @@
 //! turns, steps, calls, compactions, commands or titles do not fit together. rwd checks all of it in every format, since a
 //! log with a hole will be refused by the first host that migrates it. What is wrong is reported, never mended.
 //!
-//! The rules and their codes are in [`Rule`]. They are those of format 4's reader, with four differences: results must
-//! cite their call (every host's do), a command reports once, nested calls must settle before the call around them is
-//! answered normally, and only inside it; all four hold in every log that a host writes.
+//! The rules and their codes are in [`Rule`]. They are those of format 4's reader, which was read in sources and not run,
+//! and stricter in five things: a result cites its call; a command reports once; nested calls run inside a call that runs;
+//! they settle before it is answered normally; a retry starts in its own turn. The first holds in every recorded log; for
+//! the others the host's own descriptions were followed, since no recorded log has nested calls, compactions or retries.
 //!
 //! Not checked here: types that nobody knows, envelopes and message shapes (the reader does that), and what is private
 //! to a plugin: approvals, goals, teams, workflows.
@@ -136,7 +137,7 @@ impl Strict {
             "llm/retry" => {
                 self.retries.schedule(event, self.turn, self.step.unwrap_or(self.last_step), &mut self.problems);
             }
-            "llm/retry-started" => self.retries.start(event, &mut self.problems),
+            "llm/retry-started" => self.retries.start(event, self.turn, &mut self.problems),
             "session/title" | "session/title-llm-request" => self.titles.title(event, &mut self.problems),
             "command/run" => self.commands.run(event, &mut self.problems),
             "command/done" => self.commands.done(event, &mut self.problems),

@@ -20,21 +20,15 @@ pub(super) fn hash(id: &JsonText) -> u64 {
 #[derive(Debug, Default)]
 pub(super) struct Retries {
     provider: Option<JsonText>,
-    /// Those of the open turn, the newest of a chain last.
-    scheduled: Vec<Retry>,
+    /// The newest retry of each policy of the open turn.
+    chains: BTreeMap<Chain, (JsonText, u64)>,
+    /// Those of the open turn by their chain's id and number: the step, and whether they started.
+    scheduled: BTreeMap<(JsonText, u64), (u64, bool)>,
     used: HashSet<u64>,
 }
 
-#[derive(Debug)]
-struct Retry {
-    id: JsonText,
-    turn: u64,
-    step: u64,
-    number: u64,
-    provider: JsonText,
-    policy: JsonText,
-    started: bool,
-}
+/// Step, provider, policy.
+type Chain = (u64, JsonText, JsonText);
 
 impl Retries {
     /// A request names its provider.
@@ -57,39 +51,31 @@ impl Retries {
             let message = format!("the retry is for \"{}\", the request before went to {before}", data.provider);
             problems.add(Rule::RetryProvider, event.seq, message);
         }
-        let chain = |it: &&Retry| {
-            it.turn == data.turn && it.step == data.step && it.provider == data.provider && it.policy == data.policy_key
-        };
-        let prior = self.scheduled.iter().rev().find(chain);
-        let due = prior.map_or(1, |it| it.number + 1);
+        let chain = (data.step, data.provider, data.policy_key);
+        let prior = self.chains.get(&chain);
+        let due = prior.map_or(1, |(_, number)| number.saturating_add(1));
         if data.number != due {
             problems.add(Rule::RetrySequence, event.seq, format!("retry {} where {due} is due", data.number));
         }
-        let own = prior.map_or_else(|| !self.used.contains(&hash(&data.id)), |it| it.id == data.id);
+        let own = prior.map_or_else(|| !self.used.contains(&hash(&data.id)), |(id, _)| *id == data.id);
         if !own || data.id.is_empty() {
             let message = format!("retry id \"{}\" does not belong to this policy and step", data.id);
             problems.add(Rule::RetryId, event.seq, message);
         }
         self.used.insert(hash(&data.id));
-        self.scheduled.push(Retry {
-            id: data.id,
-            turn: data.turn,
-            step: data.step,
-            number: data.number,
-            provider: data.provider,
-            policy: data.policy_key,
-            started: false,
-        });
+        self.scheduled.insert((data.id.clone(), data.number), (data.step, false));
+        self.chains.insert(chain, (data.id, data.number));
     }
 
     /// A retry starts.
-    pub(super) fn start(&mut self, event: &LogEvent, problems: &mut Problems) {
+    pub(super) fn start(&mut self, event: &LogEvent, turn: Option<u64>, problems: &mut Problems) {
         let Some(data) = problems.read::<payload::RetryStarted>(event) else { return };
-        let wanted = self.scheduled.iter_mut().find(|it| it.id == data.id && it.number == data.number);
-        match wanted {
-            Some(it) if !it.started && (it.turn, it.step) == (data.turn, data.step) => it.started = true,
+        let place = (turn, Some(data.step));
+        let key = (data.id, data.number);
+        match self.scheduled.get_mut(&key) {
+            Some((step, started)) if !*started && place == (Some(data.turn), Some(*step)) => *started = true,
             _ => {
-                let message = format!("retry {} of \"{}\" is not due here", data.number, data.id);
+                let message = format!("retry {} of \"{}\" is not due here", key.1, key.0);
                 problems.add(Rule::RetryStarted, event.seq, message);
             }
         }
@@ -97,6 +83,7 @@ impl Retries {
 
     /// The turn is over.
     pub(super) fn close(&mut self) {
+        self.chains.clear();
         self.scheduled.clear();
     }
 }

@@ -33,7 +33,7 @@ impl Surface {
             problems.add(Rule::SurfaceOp, event.seq, format!("this {} does not say what it does", event.kind));
             return;
         };
-        check_sources(event, problems);
+        let sources = check_sources(event, problems);
         if node == Node::System && !self.nodes.is_empty() && self.head.is_none() {
             problems.add(Rule::SystemHead, event.seq, "a system message comes after other messages".to_owned());
         }
@@ -44,19 +44,26 @@ impl Surface {
                 }
                 self.nodes.insert(event.seq.0, (event.seq, node));
             }
-            SurfaceOp::Replace { start, end } => self.replace(event, node, start, end, problems),
+            SurfaceOp::Replace { start, end } => self.replace(event, node, (start, end), &sources, problems),
         }
     }
 
-    fn replace(&mut self, event: &LogEvent, node: Node, start: Seq, end: Seq, problems: &mut Problems) {
+    /// `sources` in order.
+    fn replace(
+        &mut self,
+        event: &LogEvent,
+        node: Node,
+        (start, end): (Seq, Seq),
+        sources: &[Seq],
+        problems: &mut Problems,
+    ) {
         let Some((first, last)) = self.span(start, end) else {
             let message = format!("messages {start} to {end} are no piece of the current surface");
             problems.add(Rule::SurfaceNode, event.seq, message);
             return;
         };
         let replaced: Vec<_> = self.nodes.range(first..=last).map(|(at, (seq, node))| (*at, *seq, *node)).collect();
-        let sources = event.sources.as_deref().unwrap_or_default();
-        if let Some((_, missing, _)) = replaced.iter().find(|(_, seq, _)| !sources.contains(seq)) {
+        if let Some((_, missing, _)) = replaced.iter().find(|(_, seq, _)| sources.binary_search(seq).is_err()) {
             let message = format!("message {missing} is replaced but is not among the sources");
             problems.add(Rule::SurfaceSources, event.seq, message);
         }
@@ -98,20 +105,23 @@ impl Surface {
     }
 }
 
-/// Sources are distinct, earlier, and only of an assistant message none.
-fn check_sources(event: &LogEvent, problems: &mut Problems) {
-    let Some(sources) = &event.sources else { return };
+/// Sources are distinct, earlier, and only of an assistant message none. Gives them in order.
+fn check_sources(event: &LogEvent, problems: &mut Problems) -> Vec<Seq> {
+    let Some(sources) = &event.sources else { return Vec::new() };
     let mut sorted = sources.clone();
     sorted.sort_unstable();
     sorted.dedup();
     let wrong = if sorted.len() != sources.len() {
-        "an event is named twice among the sources"
+        Some("an event is named twice among the sources")
     } else if sorted.last().is_some_and(|last| *last >= event.seq) {
-        "a source is not earlier"
+        Some("a source is not earlier")
     } else if sorted.is_empty() && &*event.kind != "assistant/message" {
-        "the list of sources is empty"
+        Some("the list of sources is empty")
     } else {
-        return;
+        None
     };
-    problems.add(Rule::SurfaceSources, event.seq, wrong.to_owned());
+    if let Some(wrong) = wrong {
+        problems.add(Rule::SurfaceSources, event.seq, wrong.to_owned());
+    }
+    sorted
 }

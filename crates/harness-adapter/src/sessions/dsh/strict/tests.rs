@@ -217,3 +217,17 @@ fn half_a_character_in_a_call_is_no_mistake() {
     assert_eq!(call(r"\uD83D"), open);
     assert_eq!(call(r"\ud83e")[2], ("call-mismatch", Some(3)));
 }
+
+/// The number after the largest one was computed without a check.
+#[test]
+fn the_largest_numbers_are_no_more_than_wrong() {
+    let largest = u64::MAX;
+    let header = ("request/header", r#"{"header":{"config":{"provider":"p","model":"m"}}}"#);
+    let retry = format!(r#"{{"retryId":"r","turn":1,"step":1,"provider":"p","policyKey":"k","retry":{largest}}}"#);
+    let retry = ("llm/retry", retry.as_str());
+    assert_eq!(codes(&log(&[TURN, STEP, header, retry, retry, STEP_END, COMPLETED])), [("retry-sequence", Some(3))]);
+    let turn = format!(r#"{{"turn":{largest}}}"#);
+    let end = format!(r#"{{"turn":{largest},"reason":{{"kind":"completed"}}}}"#);
+    let events = log(&[("turn/start", &turn), ("turn/end", &end), TURN]);
+    assert_eq!(codes(&events)[..2], [("turn-number", Some(0)), ("turn-number", Some(2))]);
+}

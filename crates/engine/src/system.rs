@@ -1,4 +1,4 @@
-//! The real clock, the real randomness, the real process table.
+//! The real clock, the real randomness, the real process table: what the core asks for and must not take itself.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use checkpoint_core::{Clock, IdSource, ProcessId, Processes, Timestamp};
 
 /// The system's clock and time zone.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct SystemClock;
+pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
@@ -43,7 +43,7 @@ fn read_local(text: &str, now: &jiff::ZonedDateTime) -> Option<Timestamp> {
 
 /// Randomness of the operating system.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct SystemIds;
+pub struct SystemIds;
 
 impl IdSource for SystemIds {
     fn next(&self) -> [u8; 16] {
@@ -55,7 +55,7 @@ impl IdSource for SystemIds {
 
 /// The process table of this machine.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct SystemProcesses;
+pub struct SystemProcesses;
 
 impl Processes for SystemProcesses {
     fn is_alive(&self, process: &ProcessId) -> bool {

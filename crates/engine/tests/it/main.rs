@@ -1,0 +1,80 @@
+//! The engine as an embedder uses it.
+#![allow(clippy::disallowed_methods, reason = "tests make the worlds they need")]
+
+use std::{fs, sync::Arc};
+
+use checkpoint_core::{EngineError, PointKind, RestoreRequest, SaveRequest, SessionKey};
+use rwd_engine::{Decided, OpenError};
+
+/// Design § 1: under 20 lines, and what the README shows is what runs: the documentation test of the crate runs it.
+#[test]
+fn the_readme_shows_the_example() {
+    let code = include_str!("../../examples/embed.rs");
+    let readme = include_str!("../../../../README.md");
+    let main = &code[code.find("use std").unwrap()..];
+    assert!(readme.contains(main.trim_end()), "README.md does not show examples/embed.rs");
+    let body = main.lines().skip_while(|line| !line.starts_with("fn main")).filter(|line| !line.trim().is_empty());
+    assert!(body.count() < 20);
+}
+
+fn save() -> SaveRequest {
+    SaveRequest::of(SessionKey::local(), PointKind::Manual)
+}
+
+#[test]
+fn two_engines_on_one_directory_see_each_others_points() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (root, data) = (scratch.path().join("w"), scratch.path().join("data"));
+    fs::create_dir(&root).unwrap();
+    fs::write(root.join("a"), "1").unwrap();
+    let open = || rwd_engine::open(&root, &data).unwrap().approver(Arc::new(Decided)).build();
+    let (one, two) = (open(), open());
+    let point = one.save(&save()).unwrap().point.id;
+    fs::write(root.join("a"), "2").unwrap();
+    two.save(&save()).unwrap();
+    two.restore(&RestoreRequest { target: point.to_string(), ..RestoreRequest::default() }).unwrap();
+    assert_eq!(fs::read_to_string(root.join("a")).unwrap(), "1");
+    assert_eq!(one.place(), two.place());
+}
+
+/// Nobody who did not ask for it gets files written: without an approver every restore is refused.
+#[test]
+fn without_an_approver_nothing_is_restored() {
+    let scratch = tempfile::tempdir().unwrap();
+    let root = scratch.path().join("w");
+    fs::create_dir(&root).unwrap();
+    fs::write(root.join("a"), "1").unwrap();
+    let engine = rwd_engine::open(&root, &scratch.path().join("data")).unwrap().build();
+    let point = engine.save(&save()).unwrap().point.id;
+    fs::write(root.join("a"), "2").unwrap();
+    engine.save(&save()).unwrap();
+    let request = RestoreRequest { target: point.to_string(), ..RestoreRequest::default() };
+    assert!(matches!(engine.restore(&request), Err(EngineError::NotApproved { declined: false, .. })));
+    assert_eq!(fs::read_to_string(root.join("a")).unwrap(), "2");
+}
+
+/// Bad input: a clear error, and nothing is made.
+#[test]
+fn what_may_not_be_a_workspace_is_refused() {
+    let scratch = tempfile::tempdir().unwrap();
+    let data = scratch.path().join("data");
+    let refused = |root: &std::path::Path| matches!(rwd_engine::open(root, &data), Err(OpenError::Data(_)));
+    assert!(refused("/".as_ref()));
+    assert!(refused(&scratch.path().join("not-there")));
+    fs::write(scratch.path().join("file"), "").unwrap();
+    assert!(refused(&scratch.path().join("file")));
+    assert!(refused(scratch.path()), "it holds the data directory");
+    assert!(!data.exists());
+}
+
+#[test]
+fn a_root_that_was_moved_is_not_taken_over_silently() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (root, data) = (scratch.path().join("w"), scratch.path().join("data"));
+    fs::create_dir(&root).unwrap();
+    rwd_engine::open(&root, &data).unwrap().build().save(&save()).unwrap();
+    let there = scratch.path().join("there");
+    fs::rename(&root, &there).unwrap();
+    let error = rwd_engine::open(&there, &data).unwrap_err();
+    assert!(matches!(&error, OpenError::Moved { before, .. } if before.ends_with("w")), "{error}");
+}
