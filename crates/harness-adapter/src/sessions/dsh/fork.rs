@@ -100,6 +100,17 @@ impl Seen {
     }
 }
 
+/// Where a first reading stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    /// In the prefix, or at its end if the log ends too.
+    Inside,
+    /// Behind a prefix that ends between two rows.
+    Behind,
+    /// Behind a prefix that ends inside a packed row.
+    Split,
+}
+
 /// What a first reading of the parent finds out.
 struct Prefix {
     /// The last event that is wanted; none is in an empty prefix.
@@ -108,14 +119,12 @@ struct Prefix {
     /// Follows the open turn in full, for closers.
     follow: Option<(OpenTurn, Names)>,
     open: Option<Turn>,
-    /// True once the row with the last event of the prefix is behind.
-    done: bool,
+    /// How far the reading is.
+    stage: Stage,
     /// Events in the prefix.
     events: u64,
     /// Before this offset there are whole frames, with so many rows of the prefix and nothing else.
     copy: (u64, u64),
-    /// True when the prefix ends inside a packed row.
-    split: bool,
     seen: Seen,
     /// Of the last event of the prefix.
     time: i64,
@@ -133,10 +142,9 @@ impl Prefix {
             extend,
             follow: follow.then(Default::default),
             open: None,
-            done: cut == Cut::Empty,
+            stage: if cut == Cut::Empty { Stage::Behind } else { Stage::Inside },
             events: 0,
             copy: (body, 0),
-            split: false,
             seen: Seen::default(),
             time: 0,
             ends_seed: false,
@@ -144,7 +152,7 @@ impl Prefix {
     }
 
     fn row(&mut self, log: &Path, row: &Row<'_>, line: &[u8], clean: u64) -> Result<(), LogError> {
-        let (Some(target), false) = (self.target, self.done) else { return Ok(()) };
+        let (Some(target), Stage::Inside) = (self.target, self.stage) else { return Ok(()) };
         let (first, count) = (row.first(), row.count());
         let past = first > target;
         if clean != self.copy.0 {
@@ -152,7 +160,7 @@ impl Prefix {
             self.copy = (clean, self.seen.lines);
         }
         if past && (!self.extend || self.open.is_some() || row.kind() == "turn/start") {
-            self.done = true;
+            self.stage = Stage::Behind;
             return Ok(());
         }
         match row.kind() {
@@ -167,7 +175,9 @@ impl Prefix {
         }
         self.events = if whole { first + count } else { target + 1 };
         self.ends_seed = row.kind() == "session/end-seed";
-        (self.done, self.split) = (!whole, !whole);
+        if !whole {
+            self.stage = Stage::Split;
+        }
         let mut time = self.time;
         let wanted = self.events;
         if !whole || self.follow.is_some() {
@@ -231,7 +241,7 @@ fn copy_prefix(draft: &mut Draft, log: &Log, prefix: &Prefix) -> Result<(), LogE
         draft.raw(&log.file, log.body, offset)?;
     }
     let whole = prefix.seen.lines - before;
-    log.again(offset, whole + u64::from(prefix.split), &mut |number, line| {
+    log.again(offset, whole + u64::from(prefix.stage == Stage::Split), &mut |number, line| {
         if number < whole {
             draft.row(line)?;
             return draft.row_end();
@@ -474,7 +484,7 @@ fn read_prefix(log: &mut Log, id: &str, spec: &ChildSpec, torn: &mut Option<Torn
         Ok(ControlFlow::Continue(()))
     })?;
     *torn = end.torn;
-    if !prefix.done && prefix.copy.0 != end.clean {
+    if prefix.stage == Stage::Inside && prefix.copy.0 != end.clean {
         prefix.copy = (end.clean, prefix.seen.lines);
     }
     let last = end.events.checked_sub(1).map(Seq);
