@@ -121,6 +121,8 @@ pub struct ReverseRequest {
 pub enum Recovery {
     /// Forward.
     Finish,
+    /// Forward, and where the session still cannot be forked, without that: for a log that is gone for good.
+    FinishFiles,
     /// Back. Not possible once the host has been asked for the child.
     Back,
 }

@@ -197,6 +197,8 @@ pub enum EngineError {
     NotForked {
         /// What was done.
         outcome: Box<Outcome>,
+        /// True when the operation is over as it is; else recovery can ask for the same child again.
+        closed: bool,
         /// Why.
         source: SessionError,
     },

@@ -28,12 +28,15 @@ impl Engine {
             return Err(EngineError::OnlyForward { operation: operation.id });
         }
         let changes = self.read_plan(&intent.plan)?;
+        let give_up = how == Recovery::FinishFiles;
         match (intent.state, how) {
             (IntentState::Forking, _) => {
                 drop(locked);
-                self.fork_and_close(&intent, outcome(&operation, &intent, &changes, &[], Rest::default()))
+                self.fork_and_close(&intent, outcome(&operation, &intent, &changes, &[], Rest::default()), give_up)
             }
-            (_, Recovery::Finish) => self.go_forward(&intent, operation, &changes, locked),
+            (_, Recovery::Finish | Recovery::FinishFiles) => {
+                self.go_forward(&intent, operation, &changes, locked, give_up)
+            }
             (_, Recovery::Back) => self.go_back(&intent, &operation, &changes),
         }
     }
@@ -44,6 +47,7 @@ impl Engine {
         mut operation: Operation,
         changes: &[Change],
         locked: Locked,
+        give_up: bool,
     ) -> Result<Outcome, EngineError> {
         let steps: Vec<(usize, Change)> = changes.iter().cloned().enumerate().collect();
         let gone = self.settle_and_run(&operation, changes, &steps)?;
@@ -63,7 +67,7 @@ impl Engine {
             outcome.status = Status::Partial;
         }
         if intent.fork.is_some() {
-            outcome = self.fork_and_close(intent, outcome)?;
+            outcome = self.fork_and_close(intent, outcome, give_up)?;
         }
         settled(outcome, configured.failed)
     }

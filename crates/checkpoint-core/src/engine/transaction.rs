@@ -369,7 +369,7 @@ impl Engine {
         };
         outcome.restored.sort();
         if open.intent.fork.is_some() {
-            outcome = self.fork_and_close(&open.intent, outcome)?;
+            outcome = self.fork_and_close(&open.intent, outcome, false)?;
         }
         self.tell(&EngineEvent::Ended { operation: operation.id, state: operation.state });
         settled(outcome, configured.failed)
@@ -379,13 +379,20 @@ impl Engine {
     /// child (model F22); the intent keeps writers out.
     ///
     /// When the host says no the files stay and the intent stays: `recover --finish` asks again for the same child. When
-    /// no answer can ever be another, the operation is closed as it is, so that it does not stand in everybody's way.
-    pub(super) fn fork_and_close(&self, intent: &Intent, mut outcome: Outcome) -> Result<Outcome, EngineError> {
+    /// no answer can ever be another, or with `give_up`, the operation is closed as it is, so that it does not stand in
+    /// everybody's way.
+    pub(super) fn fork_and_close(
+        &self,
+        intent: &Intent,
+        mut outcome: Outcome,
+        give_up: bool,
+    ) -> Result<Outcome, EngineError> {
         let close = IndexOp::CloseIntent { operation: intent.operation };
         if let Some(request) = &intent.fork {
             if let Err(source) = self.fork(intent, request) {
                 outcome.status = Status::Partial;
-                if source.is_final() {
+                let closed = give_up || source.is_final();
+                if closed {
                     let mut ops = Vec::new();
                     if let Some(operation) = self.parts.index.operation(&intent.operation)? {
                         let left = Operation { state: OpState::Partial, child: None, ..operation };
@@ -394,7 +401,7 @@ impl Engine {
                     ops.push(close);
                     self.parts.index.apply(&Batch { follows: None, ops })?;
                 }
-                return Err(EngineError::NotForked { outcome: Box::new(outcome), source });
+                return Err(EngineError::NotForked { outcome: Box::new(outcome), closed, source });
             }
             outcome.child = Some(request.child.clone());
         }

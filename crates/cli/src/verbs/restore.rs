@@ -280,7 +280,11 @@ fn ask_about_drift(run: &Run, preview: &Preview) -> Option<DriftPolicy> {
 pub(crate) fn recover(run: &Run, args: &RecoverArgs) -> Result<u8, CliError> {
     let opened = super::open(run)?;
     super::refuse_agent(run, &opened, "recover")?;
-    let (way, word) = if args.finish { (Recovery::Finish, "finish") } else { (Recovery::Back, "back") };
+    let (way, word) = match (args.finish, run.global.force) {
+        (true, false) => (Recovery::Finish, "finish"),
+        (true, true) => (Recovery::FinishFiles, "finish"),
+        (false, _) => (Recovery::Back, "back"),
+    };
     let outcome = match opened.engine.recover(way) {
         Ok(outcome) => outcome,
         Err(EngineError::Nothing { why, .. }) => {

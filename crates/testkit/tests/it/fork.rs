@@ -133,6 +133,24 @@ fn a_refused_fork_is_partial_and_finishes_later() {
     assert_eq!(world.read("a"), "v2");
 }
 
+/// A log that is gone for good must not keep everybody out for good.
+#[test]
+fn a_fork_that_never_succeeds_can_be_given_up() {
+    let mut world = talked();
+    world.sessions.host(Host::Refuses);
+    assert!(matches!(world.engine.restore(&both("h:s/t2^")), Err(EngineError::NotForked { closed: false, .. })));
+    world.reopen();
+    assert!(matches!(world.engine.recover(Recovery::Finish), Err(EngineError::NotForked { closed: false, .. })));
+    assert!(world.engine.unfinished().unwrap().is_some());
+    match world.engine.recover(Recovery::FinishFiles) {
+        Err(error @ EngineError::NotForked { closed: true, .. }) => assert_eq!(error.kind(), ErrorKind::Partial),
+        other => panic!("{other:?}"),
+    }
+    assert!(world.engine.unfinished().unwrap().is_none());
+    world.engine.undo(&undo()).unwrap();
+    assert_eq!(world.read("a"), "v2");
+}
+
 /// Model F20: whether the host died before or after it made the child, there is one child in the end.
 #[test]
 fn f20_a_crash_around_the_fork_leaves_one_child() {

@@ -138,7 +138,7 @@ fn recovery_does_not_fork_a_log_that_was_rewritten_meanwhile() {
     world.sessions.lose(&key(), Seq(2));
     world.sessions.push(&key(), Beat::TurnEnd(Turn(1)));
     match world.engine.recover(Recovery::Finish) {
-        Err(EngineError::NotForked { source, outcome }) => {
+        Err(EngineError::NotForked { source, outcome, closed: true }) => {
             assert_eq!(source.code(), "PREFIX_CHANGED");
             assert!(outcome.guard.is_some());
         }
