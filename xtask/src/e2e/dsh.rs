@@ -34,6 +34,8 @@ const OVERRIDES: &[(&str, &str)] = &[
 /// One process of the host with a few turns.
 const PATIENCE: Duration = Duration::from_mins(4);
 const SESSION: &str = "session-e2e";
+/// The turn, counted from 0, before which an exploration is marked.
+const MARKED_BEFORE: usize = 1;
 
 /// What the prompts of the parent's turns say, apart from the script for the model.
 const PROMPTS: [&str; 3] = ["First, create files.", "Second, edit one.", "Third, tidy up."];
@@ -59,6 +61,9 @@ pub(super) fn run(rwd: &Path, scratch: &Path) -> Result {
     let loaded = stage.host(&json!([{ "op": "load", "id": SESSION }, { "op": "list" }]))?;
     expect(loaded[1]["ids"].as_array().is_some_and(|ids| ids.len() == 3), "the host does not list all three sessions")?;
     println!("restore undone; the parent still loads: {} events", loaded[0]["events"]);
+    stage.exploration_is_folded()?;
+    expect(fs::read(&parent)? == untouched, "the parent's log was changed")?;
+    println!("the host went on with a report in the place of turns 2 and 3");
     Ok(())
 }
 
@@ -138,24 +143,25 @@ impl Stage {
         let mut begun = false;
         for (at, script) in scripts.iter().enumerate() {
             let turn = (at + 1).to_string();
-            let save = |kind: &str| {
+            let rwd = |args: &[&str]| {
                 let data = self.scratch.join("data");
                 let session = format!("dsh:{SESSION}");
-                let mut argv =
-                    vec![self.rwd.to_string_lossy(), "--data-dir".into(), data.to_string_lossy(), "save".into()];
-                argv.extend(["--session", &session, "--turn", &turn, "--kind", kind, "--json"].map(Into::into));
+                let mut argv = vec![self.rwd.to_string_lossy(), "--data-dir".into(), data.to_string_lossy()];
+                argv.extend(["--session", &session, "--json"].iter().chain(args).map(|arg| (*arg).into()));
                 json!({ "op": "run", "argv": argv })
             };
+            let save = |kind: &str| rwd(&["save", "--turn", &turn, "--kind", kind]);
             let open = if begun { "resume" } else { "create" };
             begun = true;
             let said = format!("{} <<<{script}>>>", PROMPTS[at]);
-            let done = self.host(&json!([
-                { "op": open, "id": SESSION },
-                save("turn-start"),
-                { "op": "turn", "id": SESSION, "text": said },
-                save("turn-end"),
-            ]))?;
-            expect(done[2]["reason"] == "completed", &format!("turn {turn} ended as {}", done[2]))?;
+            let mut plan = vec![json!({ "op": open, "id": SESSION }), save("turn-start")];
+            if at == MARKED_BEFORE {
+                plan.push(rwd(&["mark", "Try an edit"]));
+            }
+            plan.extend([json!({ "op": "turn", "id": SESSION, "text": said }), save("turn-end")]);
+            let done = self.host(&json!(plan))?;
+            let played = done.iter().find(|answer| answer["op"] == "turn").unwrap_or(&Value::Null);
+            expect(played["reason"] == "completed", &format!("turn {turn} ended as {played}"))?;
             states.push(self.files()?);
         }
         expect(states.windows(2).all(|pair| pair[0] != pair[1]), "a turn left the files as they were")?;
@@ -214,6 +220,24 @@ impl Stage {
         let requests = self.requests()?;
         let first = requests.get(begun).ok_or("the empty child's turn made no request")?;
         expect(PROMPTS.iter().all(|prompt| !holds(first, prompt)), "the empty child remembers a turn")
+    }
+
+    /// 001: what followed the mark becomes a report, in a child that the host takes.
+    fn exploration_is_folded(&self) -> Result {
+        let begun = self.requests()?.len();
+        let done = self.rwd_json(&["fold", "--session", &format!("dsh:{SESSION}"), "--extract"])?;
+        let child = done["childSessionId"].as_str().ok_or_else(|| format!("no child: {done}"))?;
+        let said = "And then. <<<[{\"say\":\"And then.\"}]>>>";
+        let played =
+            self.host(&json!([{ "op": "resume", "id": child }, { "op": "turn", "id": child, "text": said }]))?;
+        expect(played[1]["reason"] == "completed", &format!("the folded child's turn ended as {}", played[1]))?;
+        let requests = self.requests()?;
+        let first = requests.get(begun).ok_or("the folded child's turn made no request")?;
+        expect(holds(first, PROMPTS[0]), "the folded child lost the turn before the mark")?;
+        expect(!holds(first, PROMPTS[1]) && !holds(first, PROMPTS[2]), "the folded child still has what was folded")?;
+        let reports =
+            first.iter().filter(|m| text(m).contains("src/app.txt") && text(m).contains("Try an edit")).count();
+        expect(reports == 1, &format!("the report is there {reports} times: {first:?}"))
     }
 
     /// Plays operations in one process of the host; an operation with an error is a failure.

@@ -14,6 +14,9 @@ pub(crate) struct Args {
     /// Only these hosts
     #[arg(value_name = "HOST", value_parser = clap::builder::PossibleValuesParser::new(HOSTS))]
     hosts: Vec<String>,
+    /// This build of rwd instead of a fresh release build
+    #[arg(long, value_name = "FILE")]
+    rwd: Option<std::path::PathBuf>,
     /// Keep the scratch directory and say where it is
     #[arg(long)]
     keep: bool,
@@ -21,7 +24,10 @@ pub(crate) struct Args {
 
 /// Builds rwd and runs it with every host that was asked for; a host that cannot be installed is a failure.
 pub(crate) fn run(args: &Args) -> Result {
-    let rwd = build()?;
+    let rwd = match &args.rwd {
+        Some(rwd) => rwd.canonicalize()?,
+        None => build()?,
+    };
     let mut failed = Vec::new();
     for host in HOSTS.iter().filter(|host| args.hosts.is_empty() || args.hosts.iter().any(|asked| asked == **host)) {
         println!("=== {host}");
