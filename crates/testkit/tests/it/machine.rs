@@ -398,8 +398,14 @@ impl Machine {
         Self::holds_target(shadow, before, &after, done, exact);
         if ask {
             let local = shadow.point.session.is_local();
-            for edit in
-                self.by_hand.iter().filter(|e| e.number >= shadow.edits && !e.overwritten && !(local && e.saved))
+            // A directory that comes or goes with what lies below it is decided by that: there are no bytes in it.
+            let is_frame = |path: &Vec<u8>| {
+                matches!((before.get(path), after.get(path)), (None, Some(Entry::Dir(_))) | (Some(Entry::Dir(_)), None))
+                    && touched.iter().any(|other| other != path && at_or_below(other, path))
+            };
+            let edits = self.by_hand.iter();
+            for edit in edits
+                .filter(|e| e.number >= shadow.edits && !e.overwritten && !(local && e.saved) && !is_frame(&e.path))
             {
                 assert!(
                     !touched.contains(&edit.path),

@@ -465,3 +465,24 @@ fn a_note_on_an_unchanged_state_is_kept() {
     assert_eq!(same.point.note.as_deref(), Some("before the refactoring"));
     assert!(world.engine.save(&noted("another thought")).unwrap().created);
 }
+
+/// Found by random histories. A directory that comes back with what lies below it is decided by that: its place was
+/// cleared by hand, and nothing of the hand's is overwritten.
+#[test]
+fn a_directory_comes_back_with_what_it_holds_where_a_hand_cleared_its_place() {
+    let world = World::plain();
+    std::fs::create_dir_all(world.at("d/x")).unwrap();
+    let start = world.event("h:s", 1, checkpoint_core::PointKind::TurnStart);
+    std::fs::remove_dir_all(world.at("d")).unwrap();
+    std::os::unix::fs::symlink("a", world.at("d")).unwrap();
+    world.event("h:s", 1, checkpoint_core::PointKind::TurnEnd);
+    std::fs::remove_file(world.at("d")).unwrap();
+    let target = to(&start.point.id.to_string());
+    world.engine.restore(&target).unwrap();
+    assert!(world.at("d/x").is_dir());
+    // What a hand puts there instead is no place to make a directory in, unasked.
+    std::fs::remove_dir_all(world.at("d")).unwrap();
+    world.write("d", "by hand");
+    assert!(matches!(world.engine.restore(&target), Err(EngineError::Undecided { .. })));
+    assert_eq!(world.read("d"), "by hand");
+}
