@@ -403,10 +403,8 @@ impl Machine {
                 matches!((before.get(path), after.get(path)), (None, Some(Entry::Dir(_))) | (Some(Entry::Dir(_)), None))
                     && touched.iter().any(|other| other != path && at_or_below(other, path))
             };
-            let edits = self.by_hand.iter();
-            for edit in edits
-                .filter(|e| e.number >= shadow.edits && !e.overwritten && !(local && e.saved) && !is_frame(&e.path))
-            {
+            let counts = |e: &&ByHand| e.number >= shadow.edits && !e.overwritten && !(local && e.saved);
+            for edit in self.by_hand.iter().filter(counts).filter(|e| !is_frame(&e.path)) {
                 assert!(
                     !touched.contains(&edit.path),
                     "{:?} was changed by hand and overwritten unasked: {:?} -> {:?}\n{:#?}",

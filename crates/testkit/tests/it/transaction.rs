@@ -477,7 +477,7 @@ fn a_directory_comes_back_with_what_it_holds_where_a_hand_cleared_its_place() {
     std::os::unix::fs::symlink("a", world.at("d")).unwrap();
     world.event("h:s", 1, checkpoint_core::PointKind::TurnEnd);
     std::fs::remove_file(world.at("d")).unwrap();
-    let target = to(&start.point.id.to_string());
+    let target = to(start.point.id.to_string());
     world.engine.restore(&target).unwrap();
     assert!(world.at("d/x").is_dir());
     // What a hand puts there instead is no place to make a directory in, unasked.
