@@ -83,3 +83,8 @@ fn rows() {
 fn headers() {
     replay("header", entry::header);
 }
+
+#[test]
+fn points() {
+    replay("checkpoints_md", entry::checkpoints_md);
+}

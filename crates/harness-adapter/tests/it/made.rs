@@ -2,8 +2,8 @@
 
 use std::{fs, io::Write, ops::ControlFlow};
 
-use checkpoint_core::{Seq, SessionKey, SessionLog};
-use harness_adapter::sessions::dsh::{ChildSpec, Cut, DshLogs};
+use checkpoint_core::{LogEvent, Seq, SessionKey, SessionLog, SurfaceOp};
+use harness_adapter::sessions::dsh::{ChildSpec, Cut, DshLogs, LogError};
 
 use crate::{
     fork::logs,
@@ -253,6 +253,50 @@ fn newer_versions_are_read_only() {
     assert_eq!(home.logs().load("plain2").unwrap_err().code(), "UNSUPPORTED_VERSION");
 }
 
+/// What a look at a log of format 4 says, and whether its events can be read.
+fn newer(version: u64, more: &str) -> (bool, Result<Vec<LogEvent>, LogError>) {
+    let head = format!(
+        r#"{{"type":"session","version":{version},"id":"new","createdAt":1,"isSeeded":false,"delegationDepth":0}}"#
+    );
+    let kind = if version == 4 { "system/message" } else { "user/message" };
+    let rows = [head, event(0, "user/message", "{}", APPEND), event(1, kind, "{}", more)];
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(format!("session.v{version}.jsonl"));
+    fs::write(&path, format!("{}\n", rows.join("\n"))).unwrap();
+    (DshLogs::inspect_file(&path).unwrap().loadable, DshLogs::events_of_file(&path))
+}
+
+/// Found by reading every log in all ways: a log must not be called sound whose events cannot be handed over.
+#[test]
+fn what_can_be_loaded_in_newer_versions_can_be_walked() {
+    for bad in [
+        r#","surfaceOp":"""#,
+        r#","surfaceOp":{"op":"replace","startSeq":0}"#,
+        r#","surfaceOp":{"op":"replace","startSeq":0,"endSeq":0,"end":0}"#,
+        r#","surfaceOp":"append","sourceEventSeqs":[1]"#,
+        r#","surfaceOp":"append","sourceEventSeqs":[0,0]"#,
+        r#","surfaceOp":"append","sourceEventSeqs":[[0,0]]"#,
+        r#","surfaceOp":"append","sourceEventSeqs":{}"#,
+    ] {
+        for version in 2..=4 {
+            let (loadable, events) = newer(version, bad);
+            assert!(!loadable && events.is_err(), "{version} {bad}");
+        }
+    }
+}
+
+#[test]
+fn replacements_are_read_by_the_names_of_their_version() {
+    let seqs = r#","surfaceOp":{"op":"replace","startSeq":0,"endSeq":0},"sourceEventSeqs":[0]"#;
+    for version in 3..=4 {
+        let (loadable, events) = newer(version, seqs);
+        let replaced = Some(SurfaceOp::Replace { start: Seq(0), end: Seq(0) });
+        assert_eq!((loadable, events.unwrap()[1].surface), (true, replaced), "{version}");
+    }
+    let (loadable, events) = newer(2, seqs);
+    assert!(!loadable && events.is_err());
+}
+
 #[test]
 fn homes_without_sessions_are_empty() {
     let dir = tempfile::tempdir().unwrap();
@@ -273,4 +317,24 @@ fn a_log_must_be_a_file() {
     assert_eq!(home.logs().inspect("made").unwrap_err().code(), "IO");
     assert!(home.logs().list().unwrap()[0].problem.is_some());
     assert_eq!(DshLogs::inspect_file(&fixture("nothing")).unwrap_err().code(), "IO");
+    let fifo = home.sessions().join(PROJECT).join("fifo");
+    fs::create_dir(&fifo).unwrap();
+    durable_fs::Dir::open_root(&fifo).unwrap().create_fifo(b"session.jsonl").unwrap();
+    assert_eq!(home.logs().inspect("fifo").unwrap_err().code(), "IO");
+    assert_eq!(DshLogs::inspect_file(&fifo.join("session.jsonl")).unwrap_err().code(), "IO");
+    let list = home.logs().list().unwrap();
+    assert!(list.len() == 2 && list.iter().all(|entry| entry.problem.is_some()));
+    fs::remove_dir_all(fifo).unwrap();
+}
+
+/// A link in a circle, in the place of a project or of a session, is no session and hides none.
+#[test]
+fn links_that_lead_nowhere_hide_no_session() {
+    let home = Home::of(&["01-plain-2turn"]);
+    for place in ["circle".to_owned(), format!("{PROJECT}/circle")] {
+        std::os::unix::fs::symlink("circle", home.sessions().join(&place)).unwrap();
+        assert_eq!(home.logs().list().unwrap().len(), 1, "{place}");
+        home.logs().load("plain2").unwrap();
+        fs::remove_file(home.sessions().join(&place)).unwrap();
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use checkpoint_core::{JsonText, LogEvent, SurfaceOp};
+use checkpoint_core::{JsonText, LogEvent};
 use serde_json::value::RawValue;
 
 use super::{
@@ -25,7 +25,7 @@ impl Admission {
     /// The row of the next event, with its end, if the reader of this format takes it. After an error the event counts
     /// for nothing.
     pub(crate) fn row(&mut self, path: &Path, event: &LogEvent) -> Result<String, LogError> {
-        let row = stored_row(&on_one_line(event));
+        let row = rows::write(&on_one_line(event));
         let place = Place::Event(event.seq);
         let read = rows::fields(row.trim_end().as_bytes()).and_then(|fields| rows::row(fields, WRITTEN));
         let read = read.ok_or_else(|| LogError::corrupt(path, place, "the event cannot be read back as one"))?;
@@ -39,26 +39,6 @@ impl Admission {
         }
         Ok(row)
     }
-}
-
-/// The row with its keys in the order in which the host stores them: what an event was made from before what it does.
-fn stored_row(event: &LogEvent) -> String {
-    let bare = LogEvent { surface: None, sources: None, ignorable: false, ..event.clone() };
-    let sources = event.sources.as_ref().map_or_else(String::new, |sources| {
-        let list: Vec<String> = sources.iter().map(ToString::to_string).collect();
-        format!(r#","sourceEventSeqs":[{}]"#, list.join(","))
-    });
-    let surface = match event.surface {
-        None => String::new(),
-        Some(SurfaceOp::Append) => r#","surfaceOp":"append""#.to_owned(),
-        Some(SurfaceOp::Replace { start, end }) => {
-            format!(r#","surfaceOp":{{"op":"replace","start":{start},"end":{end}}}"#)
-        }
-    };
-    let ignorable = if event.ignorable { r#","ignorable":true"# } else { "" };
-    let row = rows::write(&bare);
-    let open = row.strip_suffix("}\n").unwrap_or(&row);
-    format!("{open}{sources}{surface}{ignorable}}}\n")
 }
 
 /// Between the tokens of JSON a line break is but white space, and would end the row.

@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     json::{integer, is_full_string, is_text, present, text},
-    rows::{Fields, Row, sources, surface},
+    rows::{Fields, Row, sources},
     vocabulary::kind,
 };
 
@@ -142,7 +142,8 @@ impl Checker {
 
     /// Checks the next row.
     ///
-    /// Of versions 2 to 4, which were read in sources and not tried, only envelopes and types are checked.
+    /// Of versions 2 to 4, which were read in sources and not tried, only types and envelopes are checked: an event that
+    /// passes can be handed over as one.
     pub(super) fn check(&mut self, row: &Row<'_>) -> Result<(), Fault> {
         // The events of a packed row have the plain envelope and are no messages.
         let Row::Event { kind: name, seq, fields } = row else { return Ok(()) };
@@ -159,17 +160,19 @@ impl Checker {
         ensure(fields.time.and_then(integer).is_some(), "time is missing or no integer")?;
         ensure(fields.ignorable.is_none_or(|flag| flag.get() == "true"), "ignorable may only be true")?;
         let data = fields.data.ok_or("data is missing")?;
+        let bad_surface = "surfaceOp is neither append nor a replacement";
+        let bad_sources = "sourceEventSeqs are not different earlier events";
         if self.version != 0 {
-            return Ok(());
+            ensure(fields.surface().is_none_or(|op| op.is_ok()), bad_surface)?;
+            return ensure(fields.sources.is_none_or(|raw| sources(raw, seq, true).is_some()), bad_sources);
         }
         if !eligible {
             ensure(fields.surface.is_none(), "only messages may have a surfaceOp")?;
             ensure(fields.sources.is_none(), "only messages may have sourceEventSeqs")?;
             return if name == "request/header" { request_header(data) } else { Ok(()) };
         }
-        let op = surface(fields.surface.ok_or("a message needs a surfaceOp")?);
-        let op = op.map_err(|()| "surfaceOp is neither append nor a replacement")?;
-        let bad_sources = "sourceEventSeqs are not different earlier events";
+        let op = fields.surface().ok_or("a message needs a surfaceOp")?;
+        let op = op.map_err(|()| bad_surface)?;
         let from = fields.sources.map(|raw| sources(raw, seq, false).ok_or(bad_sources)).transpose()?;
         let may_be_empty = name == "assistant/message";
         ensure(from.as_ref().is_none_or(|from| may_be_empty || !from.is_empty()), "sourceEventSeqs are empty")?;

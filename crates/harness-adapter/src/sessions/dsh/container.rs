@@ -9,6 +9,7 @@ use std::{
     path::Path,
 };
 
+use durable_fs::open_regular;
 use serde::Serialize;
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
@@ -420,7 +421,7 @@ impl<'a> Decoded<'a> {
 /// How a log is stored, by its first bytes.
 pub(super) fn guess(path: &Path) -> Result<Encoding, LogError> {
     let mut start = Vec::new();
-    let file = File::open(path).map_err(LogError::io("open", path))?;
+    let file = open_regular(path).map_err(LogError::io("open", path))?;
     file.take(4).read_to_end(&mut start).map_err(LogError::io("read", path))?;
     Ok(if start == MAGIC { Encoding::Zstd } else { Encoding::Plain })
 }

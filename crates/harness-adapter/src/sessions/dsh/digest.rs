@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     json::integer,
-    rows::{CHUNK, Row, sources, surface},
+    rows::{CHUNK, Row, sources},
 };
 
 /// A digest on its way.
@@ -29,7 +29,7 @@ impl Prefix {
         match row {
             Row::Event { kind, seq, fields } => {
                 let time = integer(fields.time?)?;
-                let surface = match fields.surface.map(surface).transpose().ok()? {
+                let surface = match fields.surface().transpose().ok()? {
                     None => "null".to_owned(),
                     Some(SurfaceOp::Append) => r#""append""#.to_owned(),
                     Some(SurfaceOp::Replace { start, end }) => {

@@ -2,12 +2,12 @@
 
 use std::{
     fs::File,
-    io::ErrorKind,
     ops::ControlFlow,
     path::{Path, PathBuf},
 };
 
 use checkpoint_core::Seq;
+use durable_fs::open_regular;
 
 use super::{
     check::{Checker, Fault},
@@ -105,11 +105,8 @@ pub(super) fn open(path: &Path, encoding: Encoding, version: Option<u64>) -> Res
 
 /// Opens the log at `path`, as far as its first line.
 pub(super) fn open_head(path: &Path, encoding: Encoding) -> Result<(File, u64, Vec<u8>, u64), LogError> {
-    let file = File::open(path).map_err(LogError::io("open", path))?;
+    let file = open_regular(path).map_err(LogError::io("open", path))?;
     let facts = file.metadata().map_err(LogError::io("read", path))?;
-    if !facts.is_file() {
-        return Err(LogError::io("read", path)(ErrorKind::InvalidInput.into()));
-    }
     let (line, body) = container::header_line(path, &file, facts.len(), encoding)?.ok_or_else(|| {
         LogError::NoHeader { path: path.to_owned(), why: "the file ends before its first line does".into() }
     })?;
@@ -172,6 +169,9 @@ impl Log {
                 stop.get_or_insert(stopped);
                 break;
             }
+            if stop.is_some() && !rows::may_end_turn(line.bytes) {
+                continue;
+            }
             let read = rows::fields(line.bytes);
             let ends_turn = read.as_ref().and_then(rows::Fields::kind).is_some_and(|kind| kind == "turn/end");
             if stop.is_none() {
@@ -188,6 +188,11 @@ impl Log {
                     Some(row) => format!("expected event {}, got {}", end.events, row.first()),
                     None => "the row cannot be read".into(),
                 };
+                if self.encoding == Encoding::Zstd && !line.torn {
+                    // Refused whatever follows, and a small frame can hold more rows than anybody would wait for.
+                    end.broken = Some(LogError::corrupt(&self.path, place, format!("{why} in a whole frame")));
+                    return Ok(end);
+                }
                 stop = Some(Stop { place, why, clean: line.clean, torn: line.torn });
             }
             if let (true, Some(stop)) = (ends_turn, &stop) {

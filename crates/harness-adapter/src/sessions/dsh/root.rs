@@ -44,12 +44,14 @@ pub(super) struct Root {
     pub(super) fault: Option<LogError>,
 }
 
-/// The entries of a directory by name; none when it is not there.
+/// The entries of a directory by name; none when it is not there, or is a link that leads nowhere.
 fn entries(dir: &Path) -> Result<Vec<PathBuf>, LogError> {
     let listing = match fs::read_dir(dir) {
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(Vec::new());
         }
+        // Links in a circle: one of them would hide every session.
+        Err(error) if error.kind() != io::ErrorKind::PermissionDenied && leads_nowhere(dir) => return Ok(Vec::new()),
         listing => listing.map_err(LogError::io("list", dir))?,
     };
     let mut paths = Vec::new();
@@ -58,6 +60,10 @@ fn entries(dir: &Path) -> Result<Vec<PathBuf>, LogError> {
     }
     paths.sort();
     Ok(paths)
+}
+
+fn leads_nowhere(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|facts| facts.is_symlink()) && path.canonicalize().is_err()
 }
 
 fn name(path: &Path) -> &str {

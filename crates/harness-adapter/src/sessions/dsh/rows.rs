@@ -31,6 +31,8 @@ pub(super) struct Fields<'a> {
     time0: Option<&'a RawValue>,
     /// True when there is a key that no row has.
     other: bool,
+    /// Of the format that the row is read as.
+    version: u64,
 }
 
 #[derive(Deserialize)]
@@ -96,6 +98,11 @@ impl<'a> Fields<'a> {
         Some(Cow::Borrowed(inner))
     }
 
+    /// What the event does to the surface; `None` where it does not say.
+    pub(super) fn surface(&self) -> Option<Result<SurfaceOp, ()>> {
+        self.surface.map(|raw| surface(raw, self.version))
+    }
+
     /// True when a key is there that no event has.
     pub(super) fn has_strange_key(&self) -> bool {
         self.other || self.seq0.is_some() || self.time0.is_some()
@@ -105,6 +112,13 @@ impl<'a> Fields<'a> {
 /// The fields of a line; `None` when it is no JSON object.
 pub(super) fn fields(line: &[u8]) -> Option<Fields<'_>> {
     serde_json::from_str(std::str::from_utf8(line).ok()?).ok()
+}
+
+/// False when the line cannot be the row of a `turn/end`, told without reading it.
+pub(super) fn may_end_turn(line: &[u8]) -> bool {
+    let name = b"turn/end";
+    // With an escape the name may be spelt in other ways.
+    line.len() > name.len() && (line.contains(&b'\\') || line.windows(name.len()).any(|part| part == name))
 }
 
 /// What a row stands for.
@@ -161,7 +175,8 @@ struct PackedData<'a> {
 }
 
 /// Reads a row; `None` when it is none, which makes the line one that cannot be read.
-pub(super) fn row(fields: Fields<'_>, version: u64) -> Option<Row<'_>> {
+pub(super) fn row(mut fields: Fields<'_>, version: u64) -> Option<Row<'_>> {
+    fields.version = version;
     let kind = fields.kind()?;
     let piece = match &*kind {
         "text-chunks" => Piece::Text,
@@ -279,7 +294,7 @@ impl Row<'_> {
                 time: integer(fields.time?)?,
                 kind: names.get(kind),
                 data: fields.data?.to_owned().into(),
-                surface: fields.surface.map(surface).transpose().ok()?,
+                surface: fields.surface().transpose().ok()?,
                 sources: fields.sources.map(|raw| sources(raw, *seq, true).ok_or(())).transpose().ok()?,
                 ignorable: fields.ignorable.is_some(),
             }),
@@ -313,17 +328,37 @@ struct ReplaceOp<'a> {
     end: &'a RawValue,
 }
 
-/// What an event does to the surface.
-pub(super) fn surface(raw: &RawValue) -> Result<SurfaceOp, ()> {
+/// The same from version 3 on.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct ReplaceSeqs<'a> {
+    #[serde(borrow)]
+    op: &'a RawValue,
+    #[serde(borrow)]
+    start_seq: &'a RawValue,
+    #[serde(borrow)]
+    end_seq: &'a RawValue,
+}
+
+/// What an event does to the surface, in a log of this version. From 3 on the ends of a replacement have other names; the
+/// older ones are read there as well, for nothing else could be meant and no such log is ever written here.
+fn surface(raw: &RawValue, version: u64) -> Result<SurfaceOp, ()> {
     if super::json::is_text(raw, "append") {
         return Ok(SurfaceOp::Append);
     }
-    let read: ReplaceOp<'_> = serde_json::from_str(raw.get()).map_err(drop)?;
-    if !super::json::is_text(read.op, "replace") {
+    let (op, start, end) = match serde_json::from_str::<ReplaceOp<'_>>(raw.get()) {
+        Ok(ReplaceOp { op, start, end }) => (op, start, end),
+        Err(_) if version >= 3 => {
+            let read: ReplaceSeqs<'_> = serde_json::from_str(raw.get()).map_err(drop)?;
+            (read.op, read.start_seq, read.end_seq)
+        }
+        Err(_) => return Err(()),
+    };
+    if !super::json::is_text(op, "replace") {
         return Err(());
     }
     let at = |raw| natural(raw).map(Seq).ok_or(());
-    Ok(SurfaceOp::Replace { start: at(read.start)?, end: at(read.end)? })
+    Ok(SurfaceOp::Replace { start: at(start)?, end: at(end)? })
 }
 
 /// The events that event `seq` was made from: each earlier than it and named once. From version 2 on a run may be written
@@ -357,7 +392,7 @@ pub(super) fn sources(raw: &RawValue, seq: u64, pairs: bool) -> Option<Vec<Seq>>
     Some(sources)
 }
 
-/// An event as a row, with its end: the host's order of keys.
+/// An event as a row, with its end. The keys are in the host's order: what an event was made from before what it does.
 pub(super) fn write(event: &LogEvent) -> String {
     let kind = JsonText::from(&*event.kind).to_json();
     let surface = match event.surface {
@@ -373,5 +408,5 @@ pub(super) fn write(event: &LogEvent) -> String {
     });
     let (sources, ignorable) = (sources.unwrap_or_default(), if event.ignorable { r#","ignorable":true"# } else { "" });
     let LogEvent { seq, time, data, .. } = event;
-    format!(r#"{{"type":{kind},"seq":{seq},"time":{time},"data":{data}{surface}{sources}{ignorable}}}"#) + "\n"
+    format!(r#"{{"type":{kind},"seq":{seq},"time":{time},"data":{data}{sources}{surface}{ignorable}}}"#) + "\n"
 }
