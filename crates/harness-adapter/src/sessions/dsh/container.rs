@@ -4,7 +4,7 @@
 //! from damage. Lines are then decoded one by one: memory is one line and the decoder's window, whatever a frame holds.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, BufRead, BufReader, Read, Seek, SeekFrom},
     path::Path,
 };
@@ -417,10 +417,22 @@ impl<'a> Decoded<'a> {
     }
 }
 
+/// Opens a log for reading. Looks first: to open a pipe would wait for whoever writes into it.
+pub(super) fn open(path: &Path) -> Result<File, LogError> {
+    let regular = |facts: &fs::Metadata| {
+        let other = || LogError::io("read", path)(io::ErrorKind::InvalidInput.into());
+        if facts.is_file() { Ok(()) } else { Err(other()) }
+    };
+    regular(&fs::metadata(path).map_err(LogError::io("open", path))?)?;
+    let file = File::open(path).map_err(LogError::io("open", path))?;
+    regular(&file.metadata().map_err(LogError::io("read", path))?)?;
+    Ok(file)
+}
+
 /// How a log is stored, by its first bytes.
 pub(super) fn guess(path: &Path) -> Result<Encoding, LogError> {
     let mut start = Vec::new();
-    let file = File::open(path).map_err(LogError::io("open", path))?;
+    let file = open(path)?;
     file.take(4).read_to_end(&mut start).map_err(LogError::io("read", path))?;
     Ok(if start == MAGIC { Encoding::Zstd } else { Encoding::Plain })
 }

@@ -2,7 +2,6 @@
 
 use std::{
     fs::File,
-    io::ErrorKind,
     ops::ControlFlow,
     path::{Path, PathBuf},
 };
@@ -105,11 +104,8 @@ pub(super) fn open(path: &Path, encoding: Encoding, version: Option<u64>) -> Res
 
 /// Opens the log at `path`, as far as its first line.
 pub(super) fn open_head(path: &Path, encoding: Encoding) -> Result<(File, u64, Vec<u8>, u64), LogError> {
-    let file = File::open(path).map_err(LogError::io("open", path))?;
+    let file = container::open(path)?;
     let facts = file.metadata().map_err(LogError::io("read", path))?;
-    if !facts.is_file() {
-        return Err(LogError::io("read", path)(ErrorKind::InvalidInput.into()));
-    }
     let (line, body) = container::header_line(path, &file, facts.len(), encoding)?.ok_or_else(|| {
         LogError::NoHeader { path: path.to_owned(), why: "the file ends before its first line does".into() }
     })?;
