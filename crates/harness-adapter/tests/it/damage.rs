@@ -175,8 +175,8 @@ fn a_pipe_is_no_log_and_nobody_waits_for_it() {
     let list = home.logs().list().unwrap();
     let problems = list.iter().map(|entry| entry.problem.is_some()).collect::<Vec<_>>();
     assert_eq!((list.len(), problems.iter().filter(|problem| **problem).count()), (2, 1));
-    assert_eq!(home.logs().inspect("pipe").unwrap_err().code(), "IO");
+    assert_eq!(home.logs().inspect("pipe").unwrap_err().code(), "io");
     let path = folder.join("session.jsonl.zstd");
-    assert_eq!(DshLogs::inspect_file(&path).unwrap_err().code(), "IO");
+    assert_eq!(DshLogs::inspect_file(&path).unwrap_err().code(), "io");
     std::fs::remove_file(path).unwrap();
 }

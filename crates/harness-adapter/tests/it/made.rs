@@ -270,7 +270,7 @@ fn homes_without_sessions_are_empty() {
 fn a_log_must_be_a_file() {
     let home = Home::of(&[]);
     fs::create_dir_all(home.sessions().join(PROJECT).join("made/session.jsonl")).unwrap();
-    assert_eq!(home.logs().inspect("made").unwrap_err().code(), "IO");
+    assert_eq!(home.logs().inspect("made").unwrap_err().code(), "io");
     assert!(home.logs().list().unwrap()[0].problem.is_some());
-    assert_eq!(DshLogs::inspect_file(&fixture("nothing")).unwrap_err().code(), "IO");
+    assert_eq!(DshLogs::inspect_file(&fixture("nothing")).unwrap_err().code(), "io");
 }
