@@ -185,6 +185,15 @@ impl Ord {
     }
 }
 
+/// The text of a version 4 UUID made of these random bytes: how harnesses name sessions and messages.
+pub fn uuid(mut random: [u8; 16]) -> String {
+    random[6] = random[6] & 0x0f | 0x40;
+    random[8] = random[8] & 0x3f | 0x80;
+    let hex = data_encoding::HEXLOWER.encode(&random);
+    let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
+    [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,5 +215,11 @@ mod tests {
         }
         assert_eq!(SessionKey::parse("dsh:abc").unwrap().to_string(), "dsh:abc");
         assert_eq!(SessionKey::parse("abc").unwrap().to_string(), "abc");
+    }
+
+    #[test]
+    fn a_uuid_has_its_version_and_variant() {
+        assert_eq!(uuid([0xff; 16]), "ffffffff-ffff-4fff-bfff-ffffffffffff");
+        assert_eq!(uuid([0; 16]), "00000000-0000-4000-8000-000000000000");
     }
 }

@@ -71,6 +71,9 @@ pub trait SessionLog: fmt::Debug + Send + Sync {
     ///
     /// A session of that id with another parent, another cut or other events before the cut is
     /// [`SessionError::AlreadyExists`], never success.
+    ///
+    /// A session of that id and with that parent is durable on return, whatever else is said of it: who made it may have
+    /// crashed before it was, and the operation is closed on the word of this call.
     fn find_child(&self, request: &ForkRequest) -> Result<Option<SessionHeader>, SessionError>;
 
     /// The id for a child of `source`, as its harness names sessions. `uuid` is a fresh version 4 UUID.

@@ -8,7 +8,6 @@ use checkpoint_core::{
     Address, Approver, Clock, Engine, EngineError, Form, Held, IndexStore, LockError, LockMode, SessionKey,
     SnapshotBackend, StoreLock, WorkspaceFs,
 };
-use harness_adapter::FileFolds;
 use index_store::{DataDir, Found, IndexKind, Registration, Registry, Standing, WorkspaceLock};
 pub(crate) use rwd_engine::Located;
 use rwd_engine::{SystemClock, SystemProcesses};
@@ -185,7 +184,7 @@ pub(crate) fn open(
         .capture_policy(settings.capture())
         .quota(settings.quota())
         .lock_wait(settings.lock_wait())
-        .fold_locks(Arc::new(FileFolds::new(&located.dir.path().join("folds"))))
+        .fold_locks(Arc::new(located.dir.folds()))
         .build();
 
     tracing::debug!(root = %located.root().display(), index = index.name(), "opened");

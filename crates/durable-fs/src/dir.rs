@@ -237,6 +237,22 @@ impl Dir {
         Ok(fs::linkat(&self.fd, from, &self.fd, to, AtFlags::empty())?)
     }
 
+    /// Gives a finished file its name, which it takes from nobody: fails with `AlreadyExists` where something has it.
+    /// After that the temporary name is gone, or a leftover beside a file that is whole. Durable with [`Dir::sync`].
+    pub fn publish(&self, temporary: &[u8], name: &[u8]) -> io::Result<()> {
+        match self.hard_link(temporary, name) {
+            // No second names on this file system.
+            Err(error) if Self::is_unsupported(&error) || error.kind() == io::ErrorKind::PermissionDenied => {
+                self.rename_no_replace(temporary, name)
+            }
+            linked => {
+                linked?;
+                let _gone_or_left = self.unlink(temporary);
+                Ok(())
+            }
+        }
+    }
+
     /// Removes a name that is no directory's.
     pub fn unlink(&self, name: &[u8]) -> io::Result<()> {
         Ok(fs::unlinkat(&self.fd, name, AtFlags::empty())?)
@@ -325,6 +341,19 @@ mod tests {
             seen.push(piece);
         }
         assert_eq!(seen.join(&b'/'), long);
+    }
+
+    #[test]
+    fn a_name_is_taken_from_nobody() {
+        let scratch = tempfile::tempdir().expect("a temporary directory");
+        let dir = Dir::open_root(scratch.path()).expect("a root");
+        drop(dir.create_file(b"new").expect("a file"));
+        dir.create_link(b"taken", b"nowhere").expect("a link");
+        let refused = dir.publish(b"new", b"taken").expect_err("the name is taken");
+        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        assert!(dir.stat_at(b"new").expect("a look").is_some(), "nothing is lost");
+        dir.publish(b"new", b"free").expect("a name");
+        assert!(dir.stat_at(b"new").expect("a look").is_none() && dir.open_file(b"free").is_ok());
     }
 
     /// The way taken where openat2 is missing keeps the same promises.

@@ -44,7 +44,8 @@ pub fn open(root: &Path, data: &Path) -> Result<EngineBuilder, OpenError> {
         Arc::new(located.dir.lock()),
     );
     let overlaps = located.overlaps(&|lock| Arc::new(lock))?;
-    Ok(checkpoint_core::Engine::builder(parts).processes(Arc::new(SystemProcesses)).overlaps(overlaps))
+    let builder = checkpoint_core::Engine::builder(parts).processes(Arc::new(SystemProcesses)).overlaps(overlaps);
+    Ok(builder.fold_locks(Arc::new(located.dir.folds())))
 }
 
 /// Approves everything: for a caller that has decided before it asks.

@@ -10,14 +10,12 @@
 
 pub mod barriers;
 pub mod event_log;
-mod fold_locks;
 mod logs;
 pub mod named_points;
 pub mod sessions;
 mod surroundings;
 mod turn_view;
 
-pub use fold_locks::FileFolds;
 pub use logs::Logs;
 pub use surroundings::surrounding;
 pub use turn_view::{TurnRecord, ViewError, turn_records, view_dir, write_view};

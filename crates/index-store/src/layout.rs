@@ -9,6 +9,7 @@
 //! <data>/workspaces/<id>/index.sqlite  or index.jsonl
 //! <data>/workspaces/<id>/index.high    how far the index had come
 //! <data>/workspaces/<id>/lock, epoch
+//! <data>/workspaces/<id>/folds/        a lock file per session that was folded
 //! ```
 
 use std::{
@@ -25,6 +26,7 @@ use crate::{
     durable,
     epoch::Epoch,
     error::DataError,
+    fold_locks::FileFolds,
     high::High,
     json::{JsonIndex, JsonOptions},
     lock::WorkspaceLock,
@@ -196,6 +198,11 @@ impl WorkspaceDir {
     /// The workspace's advisory lock.
     pub fn lock(&self) -> WorkspaceLock {
         WorkspaceLock::new(self.path.join("lock"))
+    }
+
+    /// What keeps folds of one session apart, here and in every process.
+    pub fn folds(&self) -> FileFolds {
+        FileFolds::new(&self.path.join("folds"))
     }
 
     /// The counter of removals.

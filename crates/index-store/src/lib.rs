@@ -19,6 +19,7 @@ mod document;
 mod durable;
 mod epoch;
 mod error;
+mod fold_locks;
 mod format;
 mod high;
 mod json;
@@ -39,6 +40,7 @@ mod tree;
 
 pub use epoch::Epoch;
 pub use error::DataError;
+pub use fold_locks::FileFolds;
 pub use json::{JsonIndex, JsonOptions};
 pub use layout::{DataDir, IndexKind, IndexOptions, WorkspaceDir};
 pub use lock::WorkspaceLock;

@@ -186,8 +186,11 @@ impl SessionLog for MemoryLog {
 
     fn fork(&self, request: &ForkRequest) -> Result<SessionHeader, SessionError> {
         let host = *self.host.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(action) = &*self.during_fork.lock().unwrap_or_else(PoisonError::into_inner) {
+        // Taken out, so that it may fork too.
+        let action = self.during_fork.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(action) = action {
             action();
+            self.during_fork.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(action);
         }
         match host {
             Host::Works => self.make(request),
@@ -201,10 +204,17 @@ impl SessionLog for MemoryLog {
     }
 
     fn find_child(&self, request: &ForkRequest) -> Result<Option<SessionHeader>, SessionError> {
-        match self.header(&Self::child_key(request)) {
-            Ok(header) => Ok(Some(header)),
-            Err(SessionError::NotFound(_)) => Ok(None),
-            Err(error) => Err(error),
+        let key = Self::child_key(request);
+        let header = match self.header(&key) {
+            Err(SessionError::NotFound(_)) => return Ok(None),
+            header => header?,
+        };
+        let length = request.boundary.map_or(0, |boundary| boundary.seq().0 + 1);
+        let mut same = header.parent.as_ref() == Some(&request.source) && header.seed_length == length;
+        if let (true, Some(boundary)) = (same, request.boundary) {
+            let seq = boundary.seq();
+            same = self.prefix_digest(&key, seq)? == self.prefix_digest(&request.source, seq)?;
         }
+        if same { Ok(Some(header)) } else { Err(SessionError::AlreadyExists(request.child.clone())) }
     }
 }

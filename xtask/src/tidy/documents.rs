@@ -116,6 +116,36 @@ pub(super) fn verbs(tree: &Tree, command: &clap::Command) -> Vec<Breach> {
     breaches
 }
 
+/// Where every error code is explained.
+const CODES: &str = "docs/cli.md";
+
+/// Every code that an error can have is explained in one place.
+pub(super) fn codes(tree: &Tree) -> Vec<Breach> {
+    let page = tree.text.get(CODES).map_or("", String::as_str);
+    let mut breaches = Vec::new();
+    for (path, text) in tree.shipped().filter(|(path, _)| !path.ends_with("tests.rs")) {
+        let text = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let mut found: BTreeSet<&str> = BTreeSet::new();
+        let mut in_codes = false;
+        for line in text.lines() {
+            let of_error = ["code(&self)", "code(error: "].iter().any(|signature| line.contains(signature));
+            in_codes = (in_codes && line.trim() != "}") || (line.contains("fn ") && of_error);
+            if in_codes {
+                found.extend(quoted_after(line, "=> \""));
+            }
+            found.extend(quoted_after(line, "code: \"").into_iter().chain(quoted_after(line, "CliError::usage(\"")));
+        }
+        let missing = found.into_iter().filter(|code| !page.contains(&format!("`{code}`")));
+        breaches.extend(missing.map(|code| format!("{path}: {CODES} does not explain the code {code}")));
+    }
+    breaches
+}
+
+/// The text from the end of `before` to the next quotation mark.
+fn quoted_after<'a>(line: &'a str, before: &str) -> Option<&'a str> {
+    Some(line.split_once(before)?.1.split_once('"')?.0)
+}
+
 /// The changelog has a place for what comes next.
 pub(super) fn changelog(tree: &Tree) -> Vec<Breach> {
     let text = tree.text.get("CHANGELOG.md").map_or("", String::as_str);
@@ -133,6 +163,21 @@ mod tests {
         assert!(page("| `a` | parses things |\n").is_empty());
         assert_eq!(page("| `a` | |\n").len(), 1);
         assert_eq!(page("| `a` | parses things |\n| `z` | is gone |\n").len(), 1);
+    }
+
+    #[test]
+    fn a_code_without_an_explanation_is_named() {
+        let code = r#"pub fn code(&self) -> &str {
+    match self {
+        A => "one",
+        B => "two",
+    }
+}
+fn other() { match 1 { _ => "three" } CliError::usage("four", "") }
+#[cfg(test)] mod tests { code: "five" }
+"#;
+        let named = |page| codes(&Tree::of(&[("crates/a/src/error.rs", code), (CODES, page)])).len();
+        assert_eq!((named("`one` `two` `four`"), named("`one` `four`"), named("one two four")), (0, 1, 3));
     }
 
     #[test]

@@ -94,6 +94,7 @@ fn check() -> Result<Vec<Breach>> {
     breaches.extend(documents::links(&tree));
     breaches.extend(documents::cases(&tree));
     breaches.extend(documents::changelog(&tree));
+    breaches.extend(documents::codes(&tree));
     breaches.extend(documents::verbs(&tree, &generate::COMMAND()));
     Ok(breaches)
 }

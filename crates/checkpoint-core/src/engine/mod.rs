@@ -4,6 +4,7 @@
 mod attribution;
 mod care;
 mod cut;
+mod fork;
 mod host;
 mod lineage;
 mod marks;

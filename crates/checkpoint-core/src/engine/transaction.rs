@@ -6,14 +6,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::{
-    Batch, BoundarySeq, BoxError, Change, Cut, Decision, EngineError, EngineEvent, ForkRequest, FsError, GuardMode,
-    IndexError, IndexOp, Intent, IntentState, LockMode, ObjectId, OpId, OpKind, OpState, Operation, Outcome, PathState,
-    Plan, Point, PointId, PointKind, Preview, RelPath, SaveRequest, Session, SessionError, SessionKey, SnapshotError,
-    Status, Temporaries, Written,
+    Batch, BoxError, Change, Decision, EngineError, EngineEvent, FsError, GuardMode, IndexError, IndexOp, Intent,
+    IntentState, LockMode, ObjectId, OpId, OpKind, OpState, Operation, Outcome, PathState, Plan, Point, PointId,
+    PointKind, Preview, RelPath, SaveRequest, Session, SnapshotError, Status, Temporaries, Written,
 };
 
 use super::attribution::Walk;
-use super::notice::{Done, notice};
+use super::fork::fork_request;
 use super::restore::{Draft, Goal, Order};
 use super::{Engine, Locked};
 
@@ -261,17 +260,6 @@ impl Engine {
         Err(last.unwrap_or(IndexError::Busy).into())
     }
 
-    /// An id for the child, chosen before anything is asked of the host: made of a version 4 UUID.
-    fn child_id(&self, cut: &Cut) -> String {
-        let mut bytes = self.parts.ids.next();
-        bytes[6] = bytes[6] & 0x0f | 0x40;
-        bytes[8] = bytes[8] & 0x3f | 0x80;
-        let hex = data_encoding::HEXLOWER.encode(&bytes);
-        let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
-        let uuid = format!("{}-{}-{}-{}-{}", part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32));
-        self.parts.sessions.name_child(&cut.session, &uuid)
-    }
-
     /// Steps 4 to 8.
     fn apply(&self, draft: Draft, open: &Open, locked: Locked) -> Result<Outcome, EngineError> {
         let changes = &draft.preview.plan.changes;
@@ -373,63 +361,6 @@ impl Engine {
         }
         self.tell(&EngineEvent::Ended { operation: operation.id, state: operation.state });
         settled(outcome, configured.failed)
-    }
-
-    /// The conversation's half: call with the locks released, the host's own hooks want to capture while it makes the
-    /// child (model F22); the intent keeps writers out.
-    ///
-    /// When the host says no the files stay and the intent stays: `recover --finish` asks again for the same child. When
-    /// no answer can ever be another, or with `give_up`, the operation is closed as it is, so that it does not stand in
-    /// everybody's way.
-    pub(super) fn fork_and_close(
-        &self,
-        intent: &Intent,
-        mut outcome: Outcome,
-        give_up: bool,
-    ) -> Result<Outcome, EngineError> {
-        let close = IndexOp::CloseIntent { operation: intent.operation };
-        if let Some(request) = &intent.fork {
-            if let Err(source) = self.fork(intent, request) {
-                outcome.status = Status::Partial;
-                let closed = give_up || source.is_final();
-                if closed {
-                    let mut ops = Vec::new();
-                    if let Some(operation) = self.parts.index.operation(&intent.operation)? {
-                        let left = Operation { state: OpState::Partial, child: None, ..operation };
-                        ops.push(IndexOp::UpdateOperation { operation: Box::new(left) });
-                    }
-                    ops.push(close);
-                    self.parts.index.apply(&Batch { follows: None, ops })?;
-                }
-                return Err(EngineError::NotForked { outcome: Box::new(outcome), closed, source });
-            }
-            outcome.child = Some(request.child.clone());
-        }
-        self.parts.index.apply(&Batch { follows: None, ops: vec![close] })?;
-        Ok(outcome)
-    }
-
-    /// Asks for the child, unless it is there already. A log that was rewritten since the cut was chosen is not forked.
-    fn fork(&self, intent: &Intent, request: &ForkRequest) -> Result<(), SessionError> {
-        if self.parts.sessions.find_child(request)?.is_none() {
-            self.refuse_rewritten(&request.source, request.boundary, intent.prefix.as_ref())?;
-            self.parts.sessions.fork(request)?;
-        }
-        let child = SessionKey::new(request.source.harness(), &request.child);
-        if let Ok(key) = child {
-            let session = Session {
-                key,
-                parent: Some(request.source.clone()),
-                seed_length: Some(request.boundary.map_or(0, |b: BoundarySeq| b.seq().0 + 1)),
-                subagent_of: None,
-                turn: None,
-                seen: self.parts.clock.now(),
-            };
-            if let Err(error) = self.register_session(session) {
-                tracing::warn!(%error, "the child session could not be registered");
-            }
-        }
-        Ok(())
     }
 
     /// Paths that no longer hold what was written.
@@ -573,28 +504,6 @@ pub(super) fn settled(outcome: Outcome, failed: Option<BoxError>) -> Result<Outc
         Some(source) => Err(EngineError::ConfigFailed { outcome: Box::new(outcome), source }),
         None => Ok(outcome),
     }
-}
-
-/// What the host is asked for; nothing when only files go back.
-fn fork_request(order: &Order, draft: &Draft, operation: OpId, guard: PointId, child: &str) -> Option<ForkRequest> {
-    let cut = order.cut.as_ref()?;
-    let plan = &draft.preview.plan;
-    // A restore that leaves something out does not pretend to the model that it did not (design § 7, "Blocked").
-    if !plan.blocked.is_empty() && !order.fork_anyway {
-        return None;
-    }
-    let goal = match &order.goal {
-        Goal::Point(point) => format!("to point {}", point.id.short()),
-        Goal::Reverse(reversed) => format!("to before operation {}", reversed.id.short()),
-        Goal::Chat => String::new(),
-    };
-    let done = Done { operation, guard, cut, plan, files: draft.preview.files, goal: &goal };
-    Some(ForkRequest {
-        source: cut.session.clone(),
-        boundary: cut.boundary,
-        child: child.to_owned(),
-        notice: Some(notice(&done)),
-    })
 }
 
 /// What the plan writes, one entry a path: a directory that is closed last appears twice in the plan.

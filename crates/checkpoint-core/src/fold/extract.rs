@@ -129,7 +129,8 @@ impl Facts {
         }
         for path in diffs {
             // The recorded difference names the same file relative to the workspace.
-            if !self.written.iter().any(|known| known == path || known.ends_with(&format!("/{path}"))) {
+            let below = format!("/{path}");
+            if !self.written.iter().any(|known| known == path || known.ends_with(&below)) {
                 self.written.push(path.clone());
             }
         }

@@ -24,7 +24,7 @@ pub trait FoldHost: fmt::Debug + Send + Sync {
     fn put_report(&self, mark: &Mark, replacement: &Replacement) -> Result<Seq, SessionError>;
 
     /// Where the report of this mark is, if an earlier call has put it somewhere that [`FoldHost::events`] does not
-    /// show: a child. Gives its position, and the report with what it replaced.
+    /// show: a child. Gives its position, and the report with what it replaced. What is found is durable on return.
     fn find_put(&self, _mark: &Mark) -> Result<Option<(Seq, Replacement)>, SessionError> {
         Ok(None)
     }

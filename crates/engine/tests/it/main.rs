@@ -3,7 +3,10 @@
 
 use std::{fs, sync::Arc};
 
-use checkpoint_core::{EngineError, PointKind, RestoreRequest, SaveRequest, SessionKey};
+use checkpoint_core::fold::{Cancel, FoldHost, FoldRequest, RegionEnd, Replacement, ReportLanguage, ReportSource};
+use checkpoint_core::{
+    Engine, EngineError, LogEvent, Mark, PointKind, RestoreRequest, SaveRequest, Seq, SessionError, SessionKey,
+};
 use rwd_engine::{Decided, OpenError};
 
 /// Design § 1: under 20 lines, and what the README shows is what runs: the documentation test of the crate runs it.
@@ -35,6 +38,35 @@ fn two_engines_on_one_directory_see_each_others_points() {
     two.restore(&RestoreRequest { target: point.to_string(), ..RestoreRequest::default() }).unwrap();
     assert_eq!(fs::read_to_string(root.join("a")).unwrap(), "1");
     assert_eq!(one.place(), two.place());
+}
+
+/// 001-13 across processes: the engines share nothing but the data directory.
+#[test]
+fn c001_13_two_engines_do_not_fold_one_session_at_once() {
+    #[derive(Debug)]
+    struct Meanwhile(Option<(Engine, FoldRequest)>);
+    impl FoldHost for Meanwhile {
+        fn events(&self, _: &SessionKey) -> Result<Vec<LogEvent>, SessionError> {
+            let (other, request) = self.0.as_ref().expect("the other one never comes as far as this");
+            let refused = other.fold(request, &Self(None), &ReportSource::Given("x")).unwrap_err();
+            assert_eq!(refused.code(), "FOLD_IN_PROGRESS");
+            Err(SessionError::Unsupported)
+        }
+        fn put_report(&self, _: &Mark, _: &Replacement) -> Result<Seq, SessionError> {
+            Err(SessionError::Unsupported)
+        }
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let (root, data) = (scratch.path().join("w"), scratch.path().join("data"));
+    fs::create_dir(&root).unwrap();
+    let [one, two] = [(); 2].map(|()| rwd_engine::open(&root, &data).unwrap().build());
+    let session = SessionKey::parse("dsh:s").unwrap();
+    one.mark(&session, 0, None, None).unwrap();
+    let (language, cancel) = (ReportLanguage::En, Cancel::default());
+    let request = FoldRequest { session, end: RegionEnd::Tail, language, cancel };
+    let host = Meanwhile(Some((two, request.clone())));
+    let error = one.fold(&request, &host, &ReportSource::Given("x")).unwrap_err();
+    assert_eq!(error.code(), "FORK_UNSUPPORTED", "the host was asked");
 }
 
 /// Nobody who did not ask for it gets files written: without an approver every restore is refused.

@@ -78,7 +78,39 @@ impl Shared {
     }
 }
 
-/// Live sessions and those who hold their events back.
+/// A round that is run. Dropped without an end, because something of a listener's panicked here, it has failed: nobody
+/// who waits for it may wait for ever.
+struct Running<'a> {
+    shared: &'a Shared,
+    session: &'a SessionKey,
+    round: &'a Round,
+}
+
+impl Running<'_> {
+    fn end(self, outcome: Outcome) -> Self {
+        let _set_once = self.round.outcome.set(outcome);
+        self
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        let panicked = || Err(FlushError::Listener { source: Arc::from(BoxError::from("a flush listener panicked")) });
+        self.round.outcome.get_or_init(panicked);
+        let mut state = self.shared.state();
+        let idle = state.rounds.get_mut(self.session).is_none_or(|rounds| {
+            rounds.running = false;
+            rounds.next.is_none()
+        });
+        if idle {
+            state.rounds.remove(self.session);
+        }
+        self.shared.settled.notify_all();
+    }
+}
+
+/// Live sessions and those who hold their events back. A listener may not flush the session that it is flushing: it would
+/// wait for itself.
 ///
 /// Calls that come while a flush of the session runs share the one after it: the running one may have begun before
 /// their events were recorded.
@@ -175,17 +207,10 @@ impl DurabilityPolicy for FlushHub {
                 rounds.running = true;
                 rounds.next = None;
                 drop(state);
+                let running = Running { shared: &self.shared, session, round: &round };
                 let outcome = self.run(session);
+                drop(running.end(outcome));
                 state = self.shared.state();
-                let _set_once = round.outcome.set(outcome);
-                let idle = state.rounds.get_mut(session).is_none_or(|rounds| {
-                    rounds.running = false;
-                    rounds.next.is_none()
-                });
-                if idle {
-                    state.rounds.remove(session);
-                }
-                self.shared.settled.notify_all();
                 continue;
             }
             state = self.shared.settled.wait(state).unwrap_or_else(PoisonError::into_inner);

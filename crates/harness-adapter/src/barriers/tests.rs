@@ -301,3 +301,50 @@ fn a_point_that_cannot_be_made_blocks_the_body_only_where_that_is_wanted() {
     }
     assert_eq!(CaptureFailure::default(), CaptureFailure::Allow);
 }
+
+/// What panics in the flush, and when nobody holds it any more.
+#[derive(Debug)]
+struct Panics {
+    in_flush: bool,
+    subscribed: Mutex<Option<Subscription>>,
+}
+
+impl FlushListener for Panics {
+    fn flush(&self, _: &SessionKey) -> Result<(), BoxError> {
+        if self.in_flush {
+            std::panic::resume_unwind(Box::new("the listener is gone"));
+        }
+        drop(self.subscribed.lock().unwrap().take());
+        Ok(())
+    }
+}
+
+impl Drop for Panics {
+    fn drop(&mut self) {
+        if !self.in_flush {
+            std::panic::resume_unwind(Box::new("the listener goes"));
+        }
+    }
+}
+
+#[test]
+fn c004_10_a_listener_that_panics_fails_the_flush_and_traps_nobody() {
+    for in_flush in [true, false] {
+        let hub = FlushHub::default();
+        hub.open(&key());
+        let listener = Arc::new(Panics { in_flush, subscribed: Mutex::default() });
+        let subscribed = hub.listen(Arc::clone(&listener) as Arc<dyn FlushListener>);
+        *listener.subscribed.lock().unwrap() = Some(subscribed);
+        // The hub's copies are the last ones.
+        let kept = in_flush.then(|| Arc::clone(&listener));
+        drop(listener);
+        let flush = || std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hub.flush(&key())));
+        match (in_flush, flush()) {
+            (true, Ok(outcome)) => assert_eq!(outcome.unwrap_err().code(), "FLUSH_FAILED"),
+            (false, Err(_)) => {}
+            (_, other) => panic!("{other:?}"),
+        }
+        drop(kept.and_then(|listener| listener.subscribed.lock().unwrap().take()));
+        assert!(!flush().unwrap().unwrap(), "nobody is left, and nobody waits for the flush before");
+    }
+}

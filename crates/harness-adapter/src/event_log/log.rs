@@ -2,17 +2,15 @@
 
 use std::{
     collections::VecDeque,
-    fmt,
-    fs::{self, File},
+    fmt, fs,
     io::{self, Write},
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use checkpoint_core::{LogEvent, Seq, Timestamp};
-use durable_fs::{FileLock, LockFailure, LockMode, create_private_dirs, sync_dir};
+use durable_fs::{Dir, FileLock, LockFailure, LockMode, create_private_dirs};
 
 use super::{EventLogError, LogMedium, medium::Open};
 use crate::sessions::dsh::Admission;
@@ -41,7 +39,7 @@ struct Disk {
     medium: Option<Box<dyn LogMedium>>,
     /// Bytes of the log that are whole batches; 0 before it is made.
     len: u64,
-    /// True when a write failed and what it left could not be cut off.
+    /// True when a write failed and what it left could not be cut off, or removed where that is the whole log.
     dirty: bool,
     lock: Option<FileLock>,
 }
@@ -174,19 +172,23 @@ impl OpenLog {
         if disk.lock.is_none() {
             disk.lock = Some(own(folder)?);
         }
-        let temporary = folder.join(format!("{NAME}.{}.tmp", twelve_digits()?));
+        if disk.dirty {
+            match fs::remove_file(&self.path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(self.failed("remove what a failed write left of")(error));
+                }
+                _ => disk.dirty = false,
+            }
+        }
+        let dir = Dir::open_root(folder).map_err(wrote)?;
+        let temporary = format!("{NAME}.{}.tmp", twelve_digits()?);
         let written = (|| {
-            let mut file = File::options()
-                .write(true)
-                .create_new(true)
-                .mode(0o600)
-                .open(&temporary)
-                .map_err(self.failed("create"))?;
+            let mut file = dir.create_file(temporary.as_bytes()).map_err(self.failed("create"))?;
             file.write_all(disk.header.as_bytes())
                 .and_then(|()| file.write_all(batch.as_bytes()))
                 .and_then(|()| file.sync_all())
                 .map_err(self.failed("write"))?;
-            fs::hard_link(&temporary, &self.path).map_err(|error| {
+            dir.publish(temporary.as_bytes(), NAME.as_bytes()).map_err(|error| {
                 if error.kind() == io::ErrorKind::AlreadyExists {
                     EventLogError::AlreadyExists { id: self.id.clone(), path: Some(self.path.clone()) }
                 } else {
@@ -194,13 +196,18 @@ impl OpenLog {
                 }
             })?;
             // Until the name is durable the log counts as not made, and the next try makes it anew.
-            sync_dir(folder).map_err(|error| match fs::remove_file(&self.path) {
-                Ok(()) => wrote(error),
-                Err(source) => EventLogError::Rollback { path: self.path.clone(), write: error.source, source },
+            dir.sync().map_err(|write| match dir.unlink(NAME.as_bytes()) {
+                Ok(()) => self.failed("sync the directory of")(write),
+                Err(source) => {
+                    disk.dirty = true;
+                    EventLogError::Rollback { path: self.path.clone(), write, source }
+                }
             })
         })();
-        // Holds nothing that is not in the log or in the queue.
-        let _gone_or_left_behind = fs::remove_file(&temporary);
+        if written.is_err() {
+            // Holds nothing that is not in the queue.
+            let _gone_or_left_behind = dir.unlink(temporary.as_bytes());
+        }
         written?;
         disk.len = (disk.header.len() + batch.len()) as u64;
         Ok(())

@@ -93,12 +93,11 @@ impl EventLogStore for JsonlStore {
         header.delegation_depth = session.delegation_depth;
         header.agent_preset = session.agent_preset.as_deref().map(Into::into);
         let folder = folder_of(&self.logs.sessions(), &header).filter(|_| !id.is_empty()).ok_or_else(bad)?;
+        // Looked at without the lock, which appending to other sessions waits for.
+        let path = taken(&self.logs.sessions(), &header.id)?;
         let mut open = self.sessions();
-        if open.contains_key(id) {
-            return Err(EventLogError::AlreadyExists { id: id.to_owned(), path: None });
-        }
-        if let Some(path) = taken(&self.logs.sessions(), &header.id)? {
-            return Err(EventLogError::AlreadyExists { id: id.to_owned(), path: Some(path) });
+        if path.is_some() || open.contains_key(id) {
+            return Err(EventLogError::AlreadyExists { id: id.to_owned(), path });
         }
         let log = OpenLog::new(id, &folder, header_line(&header), Arc::clone(&self.medium));
         open.insert(id.to_owned(), Arc::new(log));
@@ -127,11 +126,15 @@ impl EventLogStore for JsonlStore {
             move |source| EventLogError::Write { what, path, source }
         };
         let mut medium = (self.medium)(&path).map_err(failed("open"))?;
-        if let Some(torn) = summary.torn {
-            medium.cut(torn.offset).map_err(failed("cut the torn end off"))?;
-        }
-        let len = medium.size().map_err(failed("look at"))?;
+        let len = match &summary.torn {
+            Some(torn) => torn.offset,
+            None => medium.size().map_err(failed("look at"))?,
+        };
+        // Refuses what could not be continued: before anything is written.
         let log = OpenLog::resumed(id, &path, len, &events, lock, Arc::clone(&self.medium))?;
+        if summary.torn.is_some() {
+            medium.cut(len).map_err(failed("cut the torn end off"))?;
+        }
         let closers = open_turn_closers(&events, ClosersCause::Interrupted);
         for closer in &closers {
             log.append(closer, self.window_end())?;
@@ -178,7 +181,10 @@ impl EventLogStore for JsonlStore {
             log.flush(self.window_end())?;
             let mut open = self.sessions();
             if log.close_if_empty() {
-                open.remove(id);
+                // Another call may have closed it, and the id may have been opened again since.
+                if open.get(id).is_some_and(|now| Arc::ptr_eq(now, &log)) {
+                    open.remove(id);
+                }
                 return Ok(());
             }
         }

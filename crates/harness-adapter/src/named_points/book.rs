@@ -1,5 +1,7 @@
 //! The file as a whole: lines of ours among whatever else is there (003-05).
 
+use std::collections::BTreeSet;
+
 use super::{Line, parse_line};
 
 /// Lines that are kept unless said otherwise.
@@ -30,7 +32,7 @@ pub fn append(file: &[u8], line: &Line, limit: usize) -> Vec<u8> {
         .collect();
     let (automatic, named): (Vec<_>, Vec<_>) = ours.iter().partition(|(_, line)| line.is_automatic());
     let too_many = ours.len().saturating_sub(limit);
-    let going: Vec<usize> = automatic.into_iter().chain(named).map(|(at, _)| *at).take(too_many).collect();
+    let going: BTreeSet<usize> = automatic.into_iter().chain(named).map(|(at, _)| *at).take(too_many).collect();
     let stays = pieces.iter().enumerate().filter(|(at, _)| !going.contains(at));
     stays.flat_map(|(_, piece)| piece.iter().copied()).collect()
 }

@@ -196,8 +196,8 @@ impl PointsFile for DurablePoints {
 
     fn replace(&self, bytes: &[u8]) -> Result<(), PointsFileError> {
         let dir = self.make_directory()?;
-        let mode = self.regular(&dir)?.map(|stat| stat.mode);
-        let written = write(&dir, bytes, mode);
+        let before = self.regular(&dir)?;
+        let written = write(&dir, bytes, before.as_ref());
         if written.is_err() {
             // The first failure is what the caller needs; a temporary that stays is taken by the next writer.
             let _gone_or_not = dir.unlink(TEMPORARY);
@@ -206,8 +206,9 @@ impl PointsFile for DurablePoints {
     }
 }
 
-/// Writes the file under its temporary name, complete and with its mode, and gives it the real one.
-fn write(dir: &Dir, bytes: &[u8], mode: Option<u32>) -> io::Result<()> {
+/// Writes the file under its temporary name, complete and with its mode, and gives it the real one. Its owner and group
+/// stay as far as this process may give files away: a superuser must not take a user's file from them.
+fn write(dir: &Dir, bytes: &[u8], before: Option<&Stat>) -> io::Result<()> {
     let mut file = match dir.create_file(TEMPORARY) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             dir.unlink(TEMPORARY)?;
@@ -216,7 +217,14 @@ fn write(dir: &Dir, bytes: &[u8], mode: Option<u32>) -> io::Result<()> {
         created => created?,
     };
     file.write_all(bytes)?;
-    dir.chmod(TEMPORARY, mode.unwrap_or(0o644))?;
+    if let Some(kept) = before {
+        let now = Stat::of(&file)?;
+        let (uid, gid) = ((now.uid != kept.uid).then_some(kept.uid), (now.gid != kept.gid).then_some(kept.gid));
+        let given = if uid.or(gid).is_some() { dir.chown(TEMPORARY, uid, gid) } else { Ok(()) };
+        given.or_else(|error| if error.kind() == io::ErrorKind::PermissionDenied { Ok(()) } else { Err(error) })?;
+    }
+    // After the owner: giving a file away takes bits off it.
+    dir.chmod(TEMPORARY, before.map_or(0o644, |kept| kept.mode))?;
     file.sync_all()?;
     dir.rename(TEMPORARY, NAME)?;
     dir.sync()
@@ -248,6 +256,23 @@ mod tests {
         assert_eq!((points.read().unwrap().unwrap(), mode()), (b"two".to_vec(), 0o600));
         let left: Vec<_> = std::fs::read_dir(scratch.path().join(".dsh/memory")).unwrap().collect();
         assert_eq!(left.len(), 1);
+    }
+
+    /// Only a superuser can give a file away; for others the two are the same from the start.
+    #[test]
+    fn the_file_keeps_its_owner() {
+        let scratch = tempfile::tempdir().unwrap();
+        let points = DurablePoints::new(scratch.path());
+        points.replace(b"one").unwrap();
+        let dir = points.directory().unwrap().unwrap();
+        let (uid, gid) = match dir.chown(NAME, Some(12_345), Some(54_321)) {
+            Ok(()) => (12_345, 54_321),
+            Err(_) => dir.stat_at(NAME).unwrap().map(|stat| (stat.uid, stat.gid)).unwrap(),
+        };
+        dir.chmod(NAME, 0o640).unwrap();
+        points.replace(b"two").unwrap();
+        let after = dir.stat_at(NAME).unwrap().unwrap();
+        assert_eq!((after.uid, after.gid, after.mode & 0o7777), (uid, gid, 0o640));
     }
 
     #[test]

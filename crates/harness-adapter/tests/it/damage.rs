@@ -164,3 +164,19 @@ proptest! {
         prop_assert!(rows.len() >= 66);
     }
 }
+
+/// Opening a pipe waits for somebody who writes into it: one among the logs would hold up every list for ever.
+#[test]
+fn a_pipe_is_no_log_and_nobody_waits_for_it() {
+    let home = Home::of(&["01-plain-2turn"]);
+    let folder = home.sessions().join(PROJECT).join("pipe");
+    std::fs::create_dir(&folder).unwrap();
+    durable_fs::Dir::open_root(&folder).unwrap().create_fifo(b"session.jsonl.zstd").unwrap();
+    let list = home.logs().list().unwrap();
+    let problems = list.iter().map(|entry| entry.problem.is_some()).collect::<Vec<_>>();
+    assert_eq!((list.len(), problems.iter().filter(|problem| **problem).count()), (2, 1));
+    assert_eq!(home.logs().inspect("pipe").unwrap_err().code(), "io");
+    let path = folder.join("session.jsonl.zstd");
+    assert_eq!(DshLogs::inspect_file(&path).unwrap_err().code(), "io");
+    std::fs::remove_file(path).unwrap();
+}

@@ -314,14 +314,14 @@ fn homes_without_sessions_are_empty() {
 fn a_log_must_be_a_file() {
     let home = Home::of(&[]);
     fs::create_dir_all(home.sessions().join(PROJECT).join("made/session.jsonl")).unwrap();
-    assert_eq!(home.logs().inspect("made").unwrap_err().code(), "IO");
+    assert_eq!(home.logs().inspect("made").unwrap_err().code(), "io");
     assert!(home.logs().list().unwrap()[0].problem.is_some());
-    assert_eq!(DshLogs::inspect_file(&fixture("nothing")).unwrap_err().code(), "IO");
+    assert_eq!(DshLogs::inspect_file(&fixture("nothing")).unwrap_err().code(), "io");
     let fifo = home.sessions().join(PROJECT).join("fifo");
     fs::create_dir(&fifo).unwrap();
     durable_fs::Dir::open_root(&fifo).unwrap().create_fifo(b"session.jsonl").unwrap();
-    assert_eq!(home.logs().inspect("fifo").unwrap_err().code(), "IO");
-    assert_eq!(DshLogs::inspect_file(&fifo.join("session.jsonl")).unwrap_err().code(), "IO");
+    assert_eq!(home.logs().inspect("fifo").unwrap_err().code(), "io");
+    assert_eq!(DshLogs::inspect_file(&fifo.join("session.jsonl")).unwrap_err().code(), "io");
     let list = home.logs().list().unwrap();
     assert!(list.len() == 2 && list.iter().all(|entry| entry.problem.is_some()));
     fs::remove_dir_all(fifo).unwrap();

@@ -312,6 +312,23 @@ fn a_point_without_a_position_is_cut_by_the_one_before_it() {
     assert_eq!(world.engine.preview(&both(&lone.to_string())).unwrap_err().code(), "INVALID_BOUNDARY");
 }
 
+/// The locks are released while the host makes the child, so somebody may recover the operation at that moment: both ask
+/// for one child, and both find it.
+#[test]
+fn an_operation_that_is_recovered_while_it_forks_has_one_child() {
+    let world = talked();
+    let (engine, recovered) = (world.engine.clone(), Arc::new(Mutex::new(None)));
+    let other = Arc::clone(&recovered);
+    world.sessions.during_fork(move || {
+        let child = engine.recover(Recovery::Finish).unwrap().child;
+        other.lock().unwrap().get_or_insert(child);
+    });
+    let done = world.engine.restore(&both("h:s/t2^")).unwrap();
+    assert_eq!(recovered.lock().unwrap().take(), Some(done.child));
+    assert_eq!(world.sessions.sessions().len(), 2);
+    assert!(world.engine.unfinished().unwrap().is_none());
+}
+
 /// 000-16, deviation 7: with `files = git-only` a workspace outside git keeps its files, and only there.
 #[test]
 fn c000_16_outside_git_only_the_conversation_goes_back() {

@@ -151,6 +151,23 @@ fn recovery_does_not_fork_a_log_that_was_rewritten_meanwhile() {
     assert_eq!(world.read("a"), "v2");
 }
 
+/// The child was made before the crash, and the crash took the end of the log that it was made from: it is the child that
+/// was asked for all the same, and an operation that forgot it would leave it to nobody.
+#[test]
+fn k45_recovery_finds_a_child_whose_source_was_lost_since() {
+    let mut world = talked();
+    world.sessions.host(Host::DiesAfter);
+    let engine = world.engine.clone();
+    assert!(catch_unwind(AssertUnwindSafe(|| engine.restore(&both("h:s/t2^")))).is_err());
+    world.reopen();
+    world.sessions.host(Host::Works);
+    world.sessions.lose(&key(), Seq(2));
+    let made = world.engine.recover(Recovery::Finish).unwrap().child.unwrap();
+    assert_eq!(world.sessions.tail(&child(&made)).unwrap().0, 3);
+    assert!(world.engine.unfinished().unwrap().is_none());
+    assert_eq!(world.sessions.sessions().len(), 2);
+}
+
 /// A point that was made without a digest is cut by what others say of the same part of the log.
 #[test]
 fn a_point_without_a_digest_is_checked_by_its_neighbours() {

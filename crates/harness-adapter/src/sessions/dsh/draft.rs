@@ -198,24 +198,16 @@ impl Draft {
     /// Gives the log its name, durably. `Ok(false)`: something else has the name; the log is gone.
     pub(super) fn publish(mut self) -> Result<bool, LogError> {
         let (temp, name) = (self.temp.as_bytes(), self.name.as_bytes());
-        let linked = match self.dir.hard_link(temp, name) {
-            // No second names on this file system.
-            Err(error) if Dir::is_unsupported(&error) || error.kind() == io::ErrorKind::PermissionDenied => {
-                self.dir.rename_no_replace(temp, name)
-            }
-            linked => linked.inspect(|()| {
-                // A leftover of this name is passed over by every reader.
-                drop(self.dir.unlink(temp));
-            }),
-        };
-        match linked {
+        match self.dir.publish(temp, name) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
-            linked => linked.map_err(LogError::io("create", self.path()))?,
+            named => named.map_err(LogError::io("create", self.path()))?,
         }
-        self.published = true;
         // Also for a folder that was there: whoever made it may have crashed before it was durable.
         let above = self.above.as_ref().map_or(Ok(()), |above| above.dir.sync());
-        self.dir.sync().and(above).map_err(LogError::io("sync", &self.folder))?;
+        let durable = self.dir.sync().and(above);
+        // A log that may be gone after a crash is none. Where its name cannot be taken back it stays, and is whole.
+        self.published = durable.is_ok() || self.dir.unlink(name).is_err();
+        durable.map_err(LogError::io("sync", &self.folder))?;
         Ok(true)
     }
 }

@@ -217,7 +217,7 @@ impl LogError {
             Self::ReadBack { .. } => "READ_BACK_FAILED",
             Self::Changed { .. } => "LOG_CHANGED",
             Self::BadTarget { .. } => "BAD_TARGET",
-            Self::Io { .. } => "IO",
+            Self::Io { .. } => "io",
         }
     }
 

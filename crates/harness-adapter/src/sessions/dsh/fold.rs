@@ -5,10 +5,11 @@ use std::fmt;
 use checkpoint_core::{
     LogEvent, Mark, Seq, SessionError, SessionKey,
     fold::{FoldHost, Replacement},
+    uuid,
 };
 use sha2::{Digest as _, Sha256};
 
-use super::{ChildSpec, Cut, DshLogs, LogError, fork::uuid, session_log::translate};
+use super::{ChildSpec, Cut, DshLogs, LogError, session_log::translate};
 
 /// Puts reports into children of the sessions below one home. For sessions of which the host is not running: it would
 /// append the report to the session itself.
@@ -64,7 +65,13 @@ impl FoldHost for ChildFolds {
         };
         let id = format!("rewind-report-{}-", mark.id);
         let report = |event: &LogEvent| Some((event.seq, Replacement::of_event(mark, event)?));
-        Ok(events.iter().rev().filter_map(report).find(|(_, report)| report.message_id.starts_with(&id)))
+        let put = events.iter().rev().filter_map(report).find(|(_, report)| report.message_id.starts_with(&id));
+        if put.is_some() {
+            // The mark is stamped on the word of this call.
+            let durable = self.0.find(&Self::child_of(mark)).and_then(|found| found.sync());
+            durable.map_err(|error| translate(&mark.session, error))?;
+        }
+        Ok(put)
     }
 }
 

@@ -6,8 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use checkpoint_core::{ClosersCause, JsonText, LogEvent, OpenTurn, Seq, SessionKey, SurfaceOp, Timestamp, Turn};
-use data_encoding::HEXLOWER;
+use checkpoint_core::{ClosersCause, JsonText, LogEvent, OpenTurn, Seq, SessionKey, SurfaceOp, Timestamp, Turn, uuid};
 use serde_json::value::RawValue;
 
 use super::{
@@ -203,14 +202,6 @@ impl Prefix {
         self.time = time;
         Ok(())
     }
-}
-
-/// A text that only one thing has, in the form of a UUID of version 4.
-pub(super) fn uuid(mut random: [u8; 16]) -> String {
-    random[6] = random[6] & 0x0f | 0x40;
-    random[8] = random[8] & 0x3f | 0x80;
-    let hex = HEXLOWER.encode(&random);
-    [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
 }
 
 /// What the child's model is told: a message that the host knows as one of a plugin.

@@ -30,6 +30,16 @@ impl Found {
         read::open(&self.path, self.encoding, self.version)
     }
 
+    /// Makes the log and its names durable: whoever made it may have crashed before that.
+    pub(super) fn sync(&self) -> Result<(), LogError> {
+        let file = fs::File::open(&self.path).and_then(|file| file.sync_all());
+        file.map_err(LogError::io("sync", &self.path))?;
+        for dir in self.path.ancestors().skip(1).take(2) {
+            durable_fs::sync_dir(dir).map_err(|error| LogError::io("sync", dir)(error.source))?;
+        }
+        Ok(())
+    }
+
     /// The session's folder.
     pub(super) fn dir(&self) -> &Path {
         self.path.parent().unwrap_or(&self.path)

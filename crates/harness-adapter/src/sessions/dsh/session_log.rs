@@ -188,14 +188,21 @@ impl SessionLog for DshLogs {
         let source = &request.source;
         let child = SessionKey::new(HARNESS, &request.child)
             .map_err(|_| translate(source, LogError::BadId { id: request.child.clone() }))?;
-        let mut log = match self.open_log(&child) {
+        if source.harness() != HARNESS {
+            return Ok(None);
+        }
+        let found = match self.find(child.id()) {
             Err(LogError::NotFound { .. }) => return Ok(None),
-            log => log.map_err(|error| translate(&child, error))?,
+            found => found.map_err(|error| translate(&child, error))?,
         };
+        let mut log = found.open().map_err(|error| translate(&child, error))?;
         let length = request.boundary.map_or(0, |boundary| boundary.seq().0 + 1);
         let seed_length = Self::seed_length(&mut log).map_err(|error| translate(&child, error))?;
         let head = Self::head(&child, &log.header, seed_length);
         let mut same = head.parent.as_ref() == Some(source) && seed_length == length;
+        if head.parent.as_ref() == Some(source) {
+            found.sync().map_err(|error| translate(&child, error))?;
+        }
         if let (true, Some(boundary)) = (same, request.boundary) {
             let own = digest(&mut log, boundary.seq().0).map_err(|error| translate(&child, error))?;
             same = own == Some(self.prefix_digest(source, boundary.seq())?);

@@ -61,9 +61,8 @@ mod tests {
         drop(b.try_hold(&t).unwrap());
         drop(held);
         drop(b.try_hold(&s).unwrap());
-        std::fs::remove_dir_all(scratch.path()).unwrap();
-        std::fs::write(scratch.path(), "").unwrap();
-        assert!(matches!(a.try_hold(&s), Err(LockError::Failed { .. })));
-        std::fs::remove_file(scratch.path()).unwrap();
+        drop(std::fs::File::create(scratch.path().join("file")).unwrap());
+        let nowhere = FileFolds::new(&scratch.path().join("file/folds"));
+        assert!(matches!(nowhere.try_hold(&s), Err(LockError::Failed { .. })));
     }
 }
