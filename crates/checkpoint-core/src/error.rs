@@ -40,7 +40,7 @@ pub enum EngineError {
     #[error(transparent)]
     Address(#[from] AddressError),
     /// Nothing has this address.
-    #[error("nothing is at {given:?}")]
+    #[error("{}", nothing_at(given))]
     NotFound {
         /// As typed.
         given: String,
@@ -192,8 +192,8 @@ pub enum EngineError {
         /// Why.
         source: IndexError,
     },
-    /// Files are restored, the conversation is not forked.
-    #[error("files were restored but the session was not forked")]
+    /// What there was to restore is restored, the conversation is not forked.
+    #[error("{}", not_forked(outcome))]
     NotForked {
         /// What was done.
         outcome: Box<Outcome>,
@@ -255,6 +255,22 @@ fn blocked_count(blocked: &[Blocked]) -> String {
     match blocked {
         [one] => one.path.to_lossy(),
         many => format!("{} paths", many.len()),
+    }
+}
+
+/// A session that nobody knows is named as one.
+fn nothing_at(given: &str) -> String {
+    match given.strip_prefix("session ") {
+        Some(session) => format!("no session {session:?} is known here"),
+        None => format!("nothing is at {given:?}"),
+    }
+}
+
+fn not_forked(outcome: &Outcome) -> &'static str {
+    if outcome.restored.is_empty() && outcome.removed.is_empty() {
+        "the session was not forked; no file was changed"
+    } else {
+        "files were restored but the session was not forked"
     }
 }
 
@@ -339,6 +355,7 @@ impl EngineError {
                 | SessionError::Lineage { .. }
                 | SessionError::AlreadyExists(_)
                 | SessionError::NotLive(_)
+                | SessionError::Unsupported
                 | SessionError::PrefixChanged { .. },
             ) => ErrorKind::Decision,
             Self::Index(IndexError::TooNew { .. } | IndexError::TooOld { .. } | IndexError::Damaged { .. })

@@ -64,6 +64,15 @@ pub trait SessionLog: fmt::Debug + Send + Sync {
     /// stored, so that a child's prefix has the digest of its parent's.
     fn prefix_digest(&self, session: &SessionKey, seq: Seq) -> Result<String, SessionError>;
 
+    /// Would [`SessionLog::fork`] at `boundary` be refused because of the log as it is? Reads only, and is asked before
+    /// anything is written; `None` is the empty prefix.
+    ///
+    /// An implementation that cannot tell says nothing, and the fork itself fails.
+    fn check_fork(&self, session: &SessionKey, boundary: Option<BoundarySeq>) -> Result<(), SessionError> {
+        let _ = (session, boundary);
+        Ok(())
+    }
+
     /// Copies the inclusive prefix into a new session, durable on return. Appends nothing to the source.
     fn fork(&self, request: &ForkRequest) -> Result<SessionHeader, SessionError>;
 
@@ -144,7 +153,7 @@ pub enum SessionError {
         seq: Seq,
     },
     /// The position lies inside a turn.
-    #[error("event {seq} of session {session} lies inside open turn {turn}")]
+    #[error("event {seq} of session {session} lies inside turn {turn}, before its end")]
     OpenTurn {
         /// The session.
         session: SessionKey,
@@ -200,7 +209,7 @@ pub enum SessionError {
         source: BoxError,
     },
     /// There is no door.
-    #[error("this harness cannot fork sessions")]
+    #[error("no log of this conversation can be read and cut here")]
     Unsupported,
     /// The harness said no or broke.
     #[error("the harness failed")]

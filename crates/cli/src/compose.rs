@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use checkpoint_core::{
-    Address, Approver, Clock, Engine, EngineError, Form, Held, IndexStore, LockError, LockMode, SessionKey,
+    Address, Approver, Clock, Engine, EngineError, Form, Held, IndexStore, LockError, LockMode, PointQuery, SessionKey,
     SnapshotBackend, StoreLock, WorkspaceFs,
 };
 use index_store::{DataDir, Found, IndexKind, Registration, Registry, Standing, WorkspaceLock};
@@ -236,8 +236,15 @@ impl Opened {
             address.form,
             Form::TurnEnd(_) | Form::TurnStart(_) | Form::TurnStep(..) | Form::Step(_) | Form::Seq(_)
         );
-        if !position || address.session.is_some() || self.index.sessions()?.iter().any(|s| !s.key.is_local()) {
+        if !position || address.session.is_some() {
             return Ok(None);
+        }
+        for session in self.index.sessions()?.into_iter().filter(|session| !session.key.is_local()) {
+            // A child that was only made has recorded nothing.
+            let of = PointQuery { sessions: vec![session.key], limit: Some(1), ..PointQuery::default() };
+            if session.turn.is_some() || !self.index.points(&of)?.is_empty() {
+                return Ok(None);
+            }
         }
         if self.engine.find(None, target).is_ok() {
             return Ok(None);

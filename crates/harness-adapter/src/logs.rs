@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use checkpoint_core::{Beat, ForkRequest, Resident, Seq, SessionError, SessionHeader, SessionKey, SessionLog};
+use checkpoint_core::{
+    Beat, BoundarySeq, ForkRequest, Resident, Seq, SessionError, SessionHeader, SessionKey, SessionLog,
+};
 
 /// Session logs by harness. Empty, no session has a door.
 ///
@@ -52,6 +54,10 @@ impl SessionLog for Logs {
 
     fn prefix_digest(&self, session: &SessionKey, seq: Seq) -> Result<String, SessionError> {
         self.door(session)?.prefix_digest(session, seq)
+    }
+
+    fn check_fork(&self, session: &SessionKey, boundary: Option<BoundarySeq>) -> Result<(), SessionError> {
+        self.door(session)?.check_fork(session, boundary)
     }
 
     /// A harness that is not there cannot fork; it may be there the next time.

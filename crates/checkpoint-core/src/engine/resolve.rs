@@ -152,7 +152,7 @@ impl Engine {
             (None, Some(session)) => self.principal(&session.key, known),
             (None, None) => return Ok(SessionKey::local()),
         };
-        notes.push(format!("session {newest}"));
+        notes.push(format!("session meant: {newest}"));
         Ok(newest)
     }
 

@@ -104,6 +104,10 @@ impl Engine {
                 cut => cut?,
             },
         };
+        // What the harness would refuse afterwards stops the operation before anything is written.
+        if let Some(cut) = &cut {
+            self.parts.sessions.check_fork(&cut.session, cut.boundary)?;
+        }
         let (point, session) = (found.point, found.log.session().clone());
         let (cut, files) = scope(request.scope, cut, &session, &mut notes)?;
         let mut by_log_alone = None;
@@ -399,7 +403,7 @@ fn needs_including(changes: &[Change], captured: &Captured) -> BTreeSet<RelPath>
 
 /// A target that only the conversation can go to.
 fn only_chat(target: &str) -> EngineError {
-    let choices = vec!["only the conversation can go there: --chat".to_owned()];
+    let choices = vec!["--chat".to_owned()];
     EngineError::NotFound { given: target.to_owned(), choices }
 }
 

@@ -58,6 +58,10 @@ fn engine_hints(error: &EngineError, typed: &Typed, facts: &Facts) -> Vec<String
     match error {
         EngineError::NotFound { choices, .. } | EngineError::Ambiguous { choices, .. } => {
             let mut hints = Vec::new();
+            if choices.iter().any(|choice| choice == "--chat") {
+                let chat = typed.decided(&["--chat"], None);
+                return vec![format!("no point was made there; the conversation alone can go: {chat}")];
+            }
             let (sessions, others): (Vec<&String>, Vec<&String>) =
                 choices.iter().partition(|choice| choice.starts_with("--session "));
             if !others.is_empty() {
@@ -90,6 +94,8 @@ fn engine_hints(error: &EngineError, typed: &Typed, facts: &Facts) -> Vec<String
         ],
         EngineError::NotForked { outcome, closed, source } => {
             let mut hints = session_hints(source, typed);
+            // The files have gone back already.
+            hints.retain(|hint| !hint.starts_with("files alone:"));
             if !closed {
                 hints.push(format!("to ask for the fork again: {}", typed.other(&["recover", "--finish"])));
                 hints.push(format!("to go on without it: {}", typed.other(&["recover", "--finish", "--force"])));
@@ -141,6 +147,9 @@ fn engine_hints(error: &EngineError, typed: &Typed, facts: &Facts) -> Vec<String
 
 /// How what was done to the files can be taken back.
 fn undo_hint(outcome: &checkpoint_core::Outcome, typed: &Typed) -> Option<String> {
+    if outcome.restored.is_empty() && outcome.removed.is_empty() {
+        return None;
+    }
     let operation = outcome.operation?;
     Some(format!("to put the files back: {}", typed.other(&["undo", &operation.short()])))
 }
@@ -168,7 +177,15 @@ fn session_hints(error: &SessionError, typed: &Typed) -> Vec<String> {
                 "no log of {session} is where its harness keeps them; for dsh that is below $DSH_HOME, else ~/.dsh"
             )]
         }
-        SessionError::Unsupported | SessionError::Unplaced { .. } | SessionError::Lineage { .. } => vec![files()],
+        SessionError::Unsupported => vec![
+            "rwd reads and cuts the session logs of dsh, below $DSH_HOME, else ~/.dsh".into(),
+            format!("to see which there are: {}", typed.other(&["session", "list"])),
+            files(),
+        ],
+        SessionError::UnsupportedFormat { session, .. } | SessionError::Corrupt { session, .. } => {
+            vec![format!("to see why: {}", typed.other(&["session", "verify", &session.to_string()])), files()]
+        }
+        SessionError::Unplaced { .. } | SessionError::Lineage { .. } => vec![files()],
         _ => Vec::new(),
     }
 }

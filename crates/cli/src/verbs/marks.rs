@@ -11,6 +11,7 @@ use checkpoint_core::{Clock, EngineError, SessionKey};
 use harness_adapter::sessions::dsh::{ChildFolds, DshLogs, HARNESS};
 
 use super::plan_text::go_on;
+use super::session::CHOICES;
 use crate::args::{FoldArgs, LanguageChoice, MarkArgs};
 use crate::compose::{Opened, TOGETHER_MS};
 use crate::error::CliError;
@@ -109,7 +110,13 @@ fn session(run: &Run, opened: &Opened) -> Result<SessionKey, CliError> {
         .map(|resident| resident.key.to_string())
         .collect();
     if together.len() > 1 {
-        return Err(EngineError::Ambiguous { given: "the session here".to_owned(), choices: together }.into());
+        let one_of = |key: &String| format!("one of them: {}", run.typed.with(&["--session", key]));
+        return Err(CliError::Coded {
+            code: "ambiguous",
+            message: "several sessions are at work here".to_owned(),
+            hints: together.iter().take(CHOICES).map(one_of).collect(),
+            exit: exit::NOT_FOUND,
+        });
     }
     here.into_iter().next().map(|resident| resident.key).ok_or_else(|| CliError::Coded {
         code: "SESSION_NOT_FOUND",

@@ -261,6 +261,12 @@ pub(super) fn outcome_text(run: &Run, answer: &wire::Restored, outcome: &Outcome
     }
     match (&answer.undo, kind) {
         (Some(_), Some(OpKind::Undo)) => put!(out, "to bring it back: {}\n", run.typed.other(&["redo"])),
+        // No file changed, and the session before is as it was: there is nothing to undo.
+        (Some(_), _) if outcome.context_only => {
+            if let Some(cut) = &answer.cut {
+                put!(out, "{} stays as it is\n", cut.session);
+            }
+        }
         (Some(undo), _) => put!(out, "to take it back: {undo}\n"),
         (None, _) => {}
     }

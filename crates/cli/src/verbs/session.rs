@@ -19,7 +19,7 @@ use crate::{exit, text};
 use rwd_engine::SystemClock;
 
 /// So many ids are named in an error.
-const CHOICES: usize = 10;
+pub(super) const CHOICES: usize = 10;
 
 pub(crate) fn session(run: &Run, verb: &SessionVerb) -> Result<u8, CliError> {
     match verb {
@@ -107,6 +107,15 @@ fn millis(time: u64) -> i64 {
 
 fn list(run: &Run, args: &LogsArgs) -> Result<u8, CliError> {
     let home = home(run, args)?;
+    // A folder that was named and holds no logs is the wrong one.
+    if args.home.is_some() && !home.logs.sessions().is_dir() {
+        return Err(CliError::Coded {
+            code: "no-sessions",
+            message: format!("{} is not there", home.logs.sessions().display()),
+            hints: vec!["--home is the directory that holds sessions/".to_owned()],
+            exit: exit::NOT_FOUND,
+        });
+    }
     let mut sessions: Vec<wire::LogEntry> = home.logs.list()?.into_iter().map(entry).collect();
     sessions.sort_by_key(|entry| std::cmp::Reverse(entry.created_at));
     let answer = wire::SessionList { home: wire::absolute(&home.dir), sessions };
@@ -316,6 +325,10 @@ fn refused(run: &Run, home: &Home, id: &str, error: LogError, turn: Option<u32>)
             hints: vec![see],
             exit: log_exit(&error),
         },
+        (LogError::UnknownEvent { .. }, _) => {
+            let hints = vec![error.advice().to_owned(), see];
+            CliError::Log { error: Box::new(error), hints }
+        }
         (LogError::InvalidBoundary { .. } | LogError::OpenTurn { .. }, _) => {
             CliError::Log { error: Box::new(error), hints: vec![see] }
         }
@@ -349,6 +362,9 @@ fn verify(run: &Run, one: &OneSession) -> Result<u8, CliError> {
         let load = if answer.loadable { "the harness can load it" } else { "the harness refuses it" };
         let strict = if answer.strict { "every rule is kept" } else { "rules are broken" };
         put!(out, "{}: {load}; {strict}; {}\n", shown(&answer.id), text::count(answer.events, "event"));
+        if answer.loadable && !answer.strict {
+            out.push_str("a later version of the harness may refuse it when it migrates the log\n");
+        }
         out
     })?;
     Ok(if answer.loadable { exit::OK } else { exit::DAMAGED })

@@ -118,6 +118,56 @@ fn story_10_what_cannot_be_cut_is_refused_and_nothing_written() {
     sandbox.json(0, &["to", "t5", "--chat", "--yes", "--session", "dsh:running"]);
 }
 
+/// What the harness would refuse afterwards is refused beforehand: an event of a type that it does not know, before the cut.
+#[test]
+fn an_unknown_event_before_the_cut_stops_both_halves() {
+    let mut home = talked(Encoding::Plain);
+    let mut events = six_turns();
+    let third = events.iter().filter(|event| &*event.kind == "turn/start").nth(2).unwrap().seq;
+    events.iter_mut().find(|event| event.seq.0 == third.0 + 1).unwrap().kind = "x-probe/event".into();
+    home.put("noisy", &events, Encoding::Plain);
+    let sandbox = &home.sandbox;
+    let state = || (sandbox.tree(), tree(&home.path()));
+    let before = state();
+    for args in [&["preview", "t4", "--chat"][..], &["to", "t4", "--chat", "--yes"], &["to", "t4", "--both", "--yes"]] {
+        let error = sandbox.json(8, &[args, &["--session", "dsh:noisy"]].concat());
+        assert_eq!(error["error"]["code"], "UNSUPPORTED_FORMAT", "{error}");
+        assert!(error["error"]["hints"][0].as_str().unwrap().contains("session verify dsh:noisy"), "{error}");
+    }
+    assert_eq!(state(), before);
+    assert!(sandbox.json(0, &["log", "--ops"])["operations"].as_array().unwrap().is_empty());
+    // What lies before it can be gone to.
+    sandbox.json(0, &["to", "t2", "--chat", "--yes", "--session", "dsh:noisy"]);
+}
+
+/// A child that was made and has recorded nothing does not keep the logs from being asked again.
+#[test]
+fn story_10_a_second_time() {
+    let home = talked(Encoding::Zstd);
+    let sandbox = &home.sandbox;
+    let told = sandbox.ok(&["to", "t3", "--chat", "--yes"]).out;
+    assert!(told.contains("dsh:six stays as it is") && !told.contains("rwd undo"), "{told}");
+    let child = sandbox.json(0, &["session", "list"])["sessions"][0]["session"].as_str().unwrap().to_owned();
+    // Both logs were written just now.
+    let error = sandbox.json(9, &["to", "t2", "--chat", "--yes"]);
+    assert_eq!(error["error"]["code"], "ambiguous", "{error}");
+    let hints = error["error"]["hints"][0].as_str().unwrap();
+    assert!(hints.contains("dsh:six/t2") && hints.contains(&format!("{child}/t2")), "{error}");
+    sandbox.json(0, &["to", &format!("{child}/t2"), "--chat", "--yes"]);
+}
+
+/// Where no log can be read, the refusal says where logs are looked for.
+#[test]
+fn without_a_log_both_is_refused_and_says_where_it_looked() {
+    let home = talked(Encoding::Plain);
+    home.sandbox.turn_of("dsh:elsewhere", 1, |s| s.write("a", "two\n"));
+    for scope in ["--chat", "--both"] {
+        let error = home.sandbox.json(3, &["to", "dsh:elsewhere/t1", scope, "--yes"]);
+        assert_eq!(error["error"]["code"], "FORK_UNSUPPORTED", "{error}");
+        assert!(error["error"]["hints"][0].as_str().unwrap().contains("$DSH_HOME"), "{error}");
+    }
+}
+
 /// The recorded session of three turns, with a workspace that went along and points of every turn.
 pub(crate) fn played() -> DshHome {
     let home = DshHome::of("02-edits-3turn");

@@ -115,6 +115,19 @@ fn an_open_turn_can_be_marked_and_not_folded() {
     home.sandbox.json(0, &fold);
 }
 
+/// Nobody guesses which of two sessions is meant; each has a command.
+#[test]
+fn several_sessions_at_work_are_a_question() {
+    let mut home = talked(&recorded());
+    home.put("other", &recorded(), Encoding::Plain);
+    for verb in ["mark", "fold"] {
+        let error = home.sandbox.json(9, &[verb]);
+        assert_eq!(error["error"]["code"], "ambiguous", "{error}");
+        let hints = error["error"]["hints"].as_array().unwrap();
+        assert!(hints.iter().any(|hint| hint.as_str().unwrap().ends_with("--session dsh:other")), "{error}");
+    }
+}
+
 #[test]
 fn c001_01_marks_need_a_workspace_and_a_log() {
     let home = DshHome::new();

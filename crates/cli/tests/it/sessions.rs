@@ -36,6 +36,17 @@ fn list_and_show_need_no_workspace() {
     assert!(text.contains("3 sessions in ") && text.contains(&format!("  from {parent}")), "{text}");
 }
 
+/// A folder that was named and holds no logs is told from one without sessions.
+#[test]
+fn a_home_that_is_none() {
+    let home = DshHome::new();
+    assert!(session(&home, 0, &["list"])["sessions"].as_array().unwrap().is_empty());
+    let inside = home.path().join("sessions");
+    let error = session(&home, 9, &["list", "--home", inside.to_str().unwrap()]);
+    assert_eq!(error["error"]["code"], "no-sessions", "{error}");
+    assert!(error["error"]["hints"][0].as_str().unwrap().contains("holds sessions/"), "{error}");
+}
+
 #[test]
 fn boundaries_are_the_ends_of_turns() {
     let home = DshHome::of("02-edits-3turn");

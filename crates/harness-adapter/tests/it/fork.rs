@@ -137,7 +137,7 @@ fn tn28_an_open_tail_after_the_cut_does_not_matter() {
         assert_eq!(home.logs().load("child").unwrap().events, boundary.0 + 2);
         let error = logs(&home).fork_at(id, None, Some("other"), None).unwrap_err();
         assert_eq!(error.code(), "OPEN_TURN");
-        assert!(error.to_string().contains("inside open turn 2"), "{error}");
+        assert!(error.to_string().contains("inside turn 2, before its end"), "{error}");
     }
 }
 

@@ -66,7 +66,7 @@ pub enum LogError {
         last: Option<Seq>,
     },
     /// The cut would lie inside a turn.
-    #[error("event {seq} of session {id:?} lies inside open turn {turn}")]
+    #[error("event {seq} of session {id:?} lies inside turn {turn}, before its end")]
     OpenTurn {
         /// The session.
         id: String,
@@ -243,7 +243,7 @@ impl LogError {
             Self::Corrupt { .. } => "the log stays as it is; go on in a session that was forked from it before",
             Self::ReadBack { .. } => "nothing was left behind; check the disk and try again",
             Self::Changed { .. } => "nothing was left behind; try again when the harness is idle",
-            Self::BadTarget { .. } => "choose a new file outside the sessions folder",
+            Self::BadTarget { .. } => "choose a new file, best outside the sessions folder, with --to",
             Self::Io { .. } => "check the path and its permissions",
         }
     }

@@ -16,7 +16,7 @@ use super::{
     no_event,
     paths::encode_segment,
     read::{self, Log},
-    root,
+    root::{self, Found},
     rows::{self, Row},
     vocabulary::{Names, WRITTEN},
 };
@@ -337,13 +337,7 @@ impl DshLogs {
                 return Err(LogError::AlreadyExists { id: child, path });
             }
         }
-        let (found, mut log) = self.open_loadable(parent)?;
-        if log.header.version != WRITTEN {
-            let version = log.header.version.to_string();
-            return Err(LogError::UnsupportedVersion { path: log.path, version, write: true });
-        }
-        let prefix = first_reading(&mut log, parent, spec)?;
-
+        let (found, log, prefix) = self.open_prefix(parent, spec)?;
         let now = self.now();
         let header = LogHeader {
             version: WRITTEN,
@@ -381,6 +375,26 @@ impl DshLogs {
         }
         let boundary = prefix.events.checked_sub(1).map(Seq);
         Ok(Forked { child, path, seed_length: prefix.events, boundary, closers, events })
+    }
+
+    /// Says whether [`DshLogs::write_child`] would take the parent as it is, without writing anything.
+    ///
+    /// # Errors
+    ///
+    /// What that would say of the log, the folder of logs and the cut.
+    pub fn check_child(&self, parent: &str, spec: &ChildSpec) -> Result<(), LogError> {
+        self.open_prefix(parent, spec).map(drop)
+    }
+
+    /// Opens a parent that the host would load, and reads what a child takes from it.
+    fn open_prefix(&self, parent: &str, spec: &ChildSpec) -> Result<(Found, Log, Prefix), LogError> {
+        let (found, mut log) = self.open_loadable(parent)?;
+        if log.header.version != WRITTEN {
+            let version = log.header.version.to_string();
+            return Err(LogError::UnsupportedVersion { path: log.path, version, write: true });
+        }
+        let prefix = first_reading(&mut log, parent, spec)?;
+        Ok((found, log, prefix))
     }
 
     /// The events that follow the prefix, and how many of them close a turn.

@@ -6,8 +6,8 @@ use std::{
 };
 
 use checkpoint_core::{
-    Beat, ForkRequest, JsonText, Resident, Seq, SessionError, SessionHeader, SessionKey, SessionLog, Step, Timestamp,
-    Turn,
+    Beat, BoundarySeq, ForkRequest, JsonText, Resident, Seq, SessionError, SessionHeader, SessionKey, SessionLog, Step,
+    Timestamp, Turn,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -111,6 +111,10 @@ impl DshLogs {
         self.find(session.id())?.open()
     }
 
+    fn cut_at(boundary: Option<BoundarySeq>) -> Cut {
+        boundary.map_or(Cut::Empty, |boundary| Cut::At(boundary.seq()))
+    }
+
     /// How many events of a log came from its parent. From version 2 on the last mark of an inherited seed tells.
     pub(super) fn seed_length(log: &mut Log) -> Result<u64, LogError> {
         if log.header.version == WRITTEN || !log.header.seeded {
@@ -167,12 +171,20 @@ impl SessionLog for DshLogs {
         digest.ok_or_else(|| SessionError::InvalidBoundary { session: session.clone(), seq })
     }
 
+    fn check_fork(&self, session: &SessionKey, boundary: Option<BoundarySeq>) -> Result<(), SessionError> {
+        if session.harness() != HARNESS {
+            return Err(SessionError::NotFound(session.clone()));
+        }
+        let spec = ChildSpec { cut: Self::cut_at(boundary), ..ChildSpec::default() };
+        self.check_child(session.id(), &spec).map_err(|error| translate(session, error))
+    }
+
     fn fork(&self, request: &ForkRequest) -> Result<SessionHeader, SessionError> {
         let source = &request.source;
         let child = SessionKey::new(HARNESS, &request.child)
             .map_err(|_| translate(source, LogError::BadId { id: request.child.clone() }))?;
         let spec = ChildSpec {
-            cut: request.boundary.map_or(Cut::Empty, |boundary| Cut::At(boundary.seq())),
+            cut: Self::cut_at(request.boundary),
             child: Some(request.child.clone()),
             notice: request.notice.clone(),
             ..ChildSpec::default()
