@@ -209,7 +209,7 @@ fn a_rewritten_log_is_cut_only_where_something_proves_the_cut() {
     for from in [6, 8] {
         world.sessions.lose(&key(), Seq(from));
         for at in from..=9 {
-            let turn = Turn(u32::try_from((at + 2) / 3).unwrap());
+            let turn = Turn(u32::try_from(u64::div_ceil(at, 3)).unwrap());
             let beats = [Beat::TurnEnd(turn), Beat::TurnStart(turn), Beat::StepStart(turn, Step(1))];
             world.sessions.push(&key(), beats[usize::try_from(at % 3).unwrap()]);
         }
