@@ -124,7 +124,8 @@ impl Engine {
     ///
     /// A stored digest of a position at or after the cut proves the whole of it when it is right; one at or before the
     /// cut disproves it when it is wrong. A log that was rewritten and went on has points of both, so the newest word
-    /// counts, but none that is newer than the target: that point was made on the log as it was then.
+    /// counts, but none that is newer than the target: that point was made on the log as it was then. Where something
+    /// beyond the cut is wrong, the log was rewritten nobody knows from where on: the cut then has to be proven.
     fn verified_prefix(&self, found: &Found<'_>, known: &[Session], at: Seq) -> Result<String, EngineError> {
         let session = found.log.session();
         let now = self.parts.sessions.prefix_digest(session, at)?;
@@ -135,35 +136,50 @@ impl Engine {
         let seen = self.sight(&found.log, known, false)?.own;
         let target = found.point.as_ref().filter(|point| seen.iter().any(|p| p.id == point.id));
         let upto = target.map_or(Ord(u64::MAX), |point| point.ord);
-        let stored = || {
-            let told = seen.iter().rev().filter(|p| p.ord <= upto);
+        let told = || {
+            let told = seen.iter().rev();
             told.filter_map(|p| p.position.as_ref().filter(|position| position.prefix.is_some()).map(|at| (p.ord, at)))
         };
+        let stored = || told().filter(|(ord, _)| *ord <= upto);
+        let right = |position: &Position| {
+            if position.seq == at {
+                return position.prefix.as_ref() == Some(&now);
+            }
+            let then = self.parts.sessions.prefix_digest(session, position.seq);
+            then.is_ok_and(|digest| position.prefix.as_ref() == Some(&digest))
+        };
+        let nearest = |(ord, position): &(Ord, &Position)| (position.seq, std::cmp::Reverse(*ord));
         // Each comparison reads the log: those that say most will do.
         let mut witnesses: Vec<(Ord, &Position)> = Vec::new();
         witnesses.extend(stored().find(|(ord, _)| *ord == upto));
         witnesses.extend(stored().find(|(_, position)| position.seq == at));
         witnesses.extend(stored().find(|(_, position)| position.seq > at));
+        witnesses.extend(stored().filter(|(_, position)| position.seq > at).min_by_key(nearest));
         witnesses.extend(stored().filter(|(_, p)| p.seq < at).max_by_key(|(ord, p)| (p.seq, *ord)));
         witnesses.sort_by_key(|(ord, _)| std::cmp::Reverse(*ord));
         witnesses.dedup();
         let mut doubtful = None;
-        for (ord, position) in witnesses {
-            let right = if position.seq == at {
-                position.prefix.as_ref() == Some(&now)
-            } else {
-                let then = self.parts.sessions.prefix_digest(session, position.seq);
-                then.is_ok_and(|digest| position.prefix.as_ref() == Some(&digest))
-            };
-            match right {
+        for (_, position) in witnesses {
+            match right(position) {
                 true if position.seq >= at => return Ok(now),
                 false if position.seq <= at => return changed(position.seq),
-                // The target's own word is wrong, though beyond the cut: something older has to prove the cut.
-                false if ord == upto => doubtful = Some(position.seq),
-                _ => {}
+                false => doubtful = doubtful.or(Some(position.seq)),
+                true => {}
             }
         }
-        doubtful.map_or(Ok(now), changed)
+        if let Some(seq) = doubtful {
+            return changed(seq);
+        }
+        // Nothing proves the cut. What was told later proves nothing of the target, but shows a log that was rewritten
+        // after all that, unless it stayed beyond the cut.
+        let newer = || told().filter(|(ord, _)| *ord > upto);
+        match newer().next() {
+            Some((_, newest)) if !right(newest) => {
+                let stayed = newer().filter(|(_, position)| position.seq >= at).min_by_key(nearest);
+                if stayed.is_some_and(|(_, position)| right(position)) { Ok(now) } else { changed(newest.seq) }
+            }
+            _ => Ok(now),
+        }
     }
 
     /// Refuses a log that was rewritten below a cut since that was looked up.

@@ -194,8 +194,30 @@ impl<'a> NamedPoints<'a> {
 
     /// `agent_rewind`: forks a child at a named point; the source is left alone (003-03). `child` is the new
     /// session's id. Fails before anything is made where the label is not this session's or its position is gone.
-    pub fn rewind(&self, session: &SessionKey, label: &str, child: &str) -> Result<(Line, SessionHeader), PointsError> {
+    ///
+    /// `names`: what the index keeps. A line has no digest of the log; a name that was set with it or later has, and a
+    /// log that is another one by now is [`SessionError::PrefixChanged`] (K-45).
+    pub fn rewind(
+        &self,
+        session: &SessionKey,
+        label: &str,
+        child: &str,
+        names: &[Name],
+    ) -> Result<(Line, SessionHeader), PointsError> {
         let (line, boundary) = self.find(session, label)?;
+        let kept = names.iter().filter(|name| {
+            name.label == line.label
+                && name.session == *session
+                && name.boundary == Some(boundary)
+                && iso(name.at) >= line.time
+        });
+        let digests: Vec<&String> = kept.filter_map(|name| name.prefix.as_ref()).collect();
+        if !digests.is_empty() {
+            let now = self.logs.prefix_digest(session, boundary.seq())?;
+            if digests.iter().any(|digest| **digest != now) {
+                return Err(SessionError::PrefixChanged { session: session.clone(), seq: boundary.seq() }.into());
+            }
+        }
         let request =
             ForkRequest { source: session.clone(), boundary: Some(boundary), child: child.to_owned(), notice: None };
         Ok((line, self.logs.fork(&request)?))

@@ -127,7 +127,7 @@ fn tq09_the_newest_line_of_that_label_of_that_session() {
     scene.tools().checkpoint(&key("b"), "x", None).unwrap();
     assert!(first < second);
     let before = scene.logs.tail(&key("a"));
-    let (line, child) = scene.tools().rewind(&key("a"), "x", "child").unwrap();
+    let (line, child) = scene.tools().rewind(&key("a"), "x", "child", &[]).unwrap();
     assert_eq!((line.seq, child.parent, child.seed_length), (second, Some(key("a")), second.0 + 1));
     assert_eq!(scene.logs.tail(&key("a")), before, "the source is left alone");
 }
@@ -139,11 +139,11 @@ fn tq10_a_label_of_another_session_makes_no_child() {
     scene.tools().checkpoint(&key("a"), "x", None).unwrap();
     turn(&scene.logs, &key("b"), 1);
     let sessions = scene.logs.sessions().len();
-    assert_eq!(scene.tools().rewind(&key("b"), "x", "c").unwrap_err().code(), "LABEL_OF_OTHER_SESSION");
-    assert_eq!(scene.tools().rewind(&key("b"), "y", "c").unwrap_err().code(), "LABEL_NOT_FOUND");
+    assert_eq!(scene.tools().rewind(&key("b"), "x", "c", &[]).unwrap_err().code(), "LABEL_OF_OTHER_SESSION");
+    assert_eq!(scene.tools().rewind(&key("b"), "y", "c", &[]).unwrap_err().code(), "LABEL_NOT_FOUND");
     assert_eq!(scene.logs.sessions().len(), sessions);
     scene.logs.host(Host::Refuses);
-    assert_eq!(scene.tools().rewind(&key("a"), "x", "c").unwrap_err().code(), "FORK_FAILED");
+    assert_eq!(scene.tools().rewind(&key("a"), "x", "c", &[]).unwrap_err().code(), "FORK_FAILED");
 }
 
 #[test]
@@ -164,9 +164,36 @@ fn k45_a_position_that_is_no_boundary_any_more_is_refused() {
     turn(&scene.logs, &key("a"), 1);
     let line = |seq: u64| format!("- [2026-11-30T14:05:00Z] x{seq} | session=a | seq={seq}\n");
     scene.file.replace([0, 1, 2, 3, 9].map(line).concat().as_bytes()).unwrap();
-    let codes = [0, 1, 2, 3, 9].map(|n| scene.tools().rewind(&key("a"), &format!("x{n}"), "c").err().map(|e| e.code()));
+    let codes =
+        [0, 1, 2, 3, 9].map(|n| scene.tools().rewind(&key("a"), &format!("x{n}"), "c", &[]).err().map(|e| e.code()));
     let (invalid, open) = (Some("INVALID_BOUNDARY"), Some("OPEN_TURN"));
     assert_eq!(codes, [invalid, open, open, None, invalid]);
+}
+
+/// The log lost its end and used the position again, for another end of a turn: only the digest tells.
+#[test]
+fn k45_a_position_that_was_used_again_is_refused_where_the_index_has_its_digest() {
+    let scene = scene();
+    turn(&scene.logs, &key("a"), 1);
+    let (line, boundary) = scene.tools().checkpoint(&key("a"), "x", None).unwrap();
+    let prefix = Some(scene.logs.prefix_digest(&key("a"), boundary.seq()).unwrap());
+    let name = |at: i64, prefix: &Option<String>| Name {
+        label: line.label.clone(),
+        point: PointId::from_bytes([1; 16]),
+        session: key("a"),
+        boundary: Some(boundary),
+        note: None,
+        at: Timestamp(at),
+        prefix: prefix.clone(),
+    };
+    let at = NOW.now().0;
+    scene.tools().rewind(&key("a"), "x", "same", &[name(at, &prefix)]).unwrap();
+    scene.logs.lose(&key("a"), boundary.seq());
+    scene.logs.push(&key("a"), Beat::TurnEnd(Turn(1)));
+    let refused = scene.tools().rewind(&key("a"), "x", "other", &[name(at, &prefix)]).unwrap_err();
+    assert_eq!((refused.code(), scene.logs.sessions().len()), ("PREFIX_CHANGED", 3));
+    // A name from before the line was set says nothing of it.
+    scene.tools().rewind(&key("a"), "x", "later", &[name(at - 1, &prefix)]).unwrap();
 }
 
 /// K-43: two that prune at once lost lines. Every thread opens the file and its lock anew, as processes do.

@@ -4,7 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use checkpoint_core::{
-    Beat, EngineError, ErrorKind, PointKind, Recovery, RestoreRequest, Scope, Seq, SessionLog, Turn,
+    Beat, EngineError, ErrorKind, PointKind, Recovery, RestoreRequest, Scope, Seq, SessionLog, Step, Turn,
 };
 use testkit::Host;
 
@@ -186,6 +186,36 @@ fn a_point_without_a_digest_is_checked_by_its_neighbours() {
     refused(&world, "h:s/t3^");
     capture_in(&world, &key(), 3, PointKind::TurnEnd, Beat::TurnEnd(Turn(3)));
     assert_eq!(world.engine.preview(&to("h:s/t3")).unwrap().cut.unwrap().rule, "end of turn 3");
+}
+
+/// What was stored beyond the cut is wrong, and nothing that is right reaches as far as the cut: where the rewriting began
+/// nobody knows, so the cut may be of another conversation.
+#[test]
+fn a_rewritten_log_is_cut_only_where_something_proves_the_cut() {
+    let world = World::plain();
+    world.sessions.start(&key());
+    for turn in 1..=3 {
+        world.sessions.push(&key(), Beat::TurnStart(Turn(turn)));
+        world.write("a", &format!("v{turn}"));
+        capture_in(&world, &key(), turn, PointKind::Mutation, Beat::StepStart(Turn(turn), Step(1)));
+        world.sessions.push(&key(), Beat::TurnEnd(Turn(turn)));
+    }
+    let cut = |target: &str| {
+        let request = RestoreRequest { scope: Scope::Chat, ..to(target) };
+        world.engine.preview(&request).map(|preview| preview.cut.unwrap().rule).map_err(|error| error.code())
+    };
+    assert_eq!(cut("h:s/t2").unwrap(), "end of turn 2");
+    // From the step of turn 2 on nothing is as it was, or only from the one of turn 3 on: t2 looks the same.
+    for from in [6, 8] {
+        world.sessions.lose(&key(), Seq(from));
+        for at in from..=9 {
+            let turn = Turn(u32::try_from(u64::div_ceil(at, 3)).unwrap());
+            let beats = [Beat::TurnEnd(turn), Beat::TurnStart(turn), Beat::StepStart(turn, Step(1))];
+            world.sessions.push(&key(), beats[usize::try_from(at % 3).unwrap()]);
+        }
+        assert_eq!(cut("h:s/t2"), Err("PREFIX_CHANGED"), "{from}");
+        assert_eq!(cut("h:s/t1").unwrap(), "end of turn 1", "the step of turn 2 proves it");
+    }
 }
 
 /// The digest does not depend on who reads it.
