@@ -399,21 +399,39 @@ impl Engine {
                         ops.push(IndexOp::UpdateOperation { operation: Box::new(left) });
                     }
                     ops.push(close);
-                    self.parts.index.apply(&Batch { follows: None, ops })?;
+                    self.close(&intent.operation, ops)?;
                 }
                 return Err(EngineError::NotForked { outcome: Box::new(outcome), closed, source });
             }
             outcome.child = Some(request.child.clone());
         }
-        self.parts.index.apply(&Batch { follows: None, ops: vec![close] })?;
+        self.close(&intent.operation, vec![close])?;
         Ok(outcome)
     }
 
-    /// Asks for the child, unless it is there already. A log that was rewritten since the cut was chosen is not forked.
+    /// Records the end of a fork. No lock is held here, so that a recovery from another process may have done so
+    /// already; then its record stands and nothing is left to do.
+    fn close(&self, operation: &OpId, ops: Vec<IndexOp>) -> Result<(), EngineError> {
+        match self.parts.index.apply(&Batch { follows: None, ops }) {
+            Err(error @ IndexError::Misfit { .. }) => match self.parts.index.open_intent()? {
+                Some(open) if open.operation == *operation => Err(error.into()),
+                _ => Ok(()),
+            },
+            applied => applied.map(drop).map_err(Into::into),
+        }
+    }
+
+    /// Asks for the child, unless it is there already, be it that a recovery from another process made it meanwhile. A
+    /// log that was rewritten since the cut was chosen is not forked.
     fn fork(&self, intent: &Intent, request: &ForkRequest) -> Result<(), SessionError> {
         if self.parts.sessions.find_child(request)?.is_none() {
             self.refuse_rewritten(&request.source, request.boundary, intent.prefix.as_ref())?;
-            self.parts.sessions.fork(request)?;
+            if let Err(error) = self.parts.sessions.fork(request) {
+                let taken = matches!(error, SessionError::AlreadyExists(_));
+                if !taken || self.parts.sessions.find_child(request)?.is_none() {
+                    return Err(error);
+                }
+            }
         }
         let child = SessionKey::new(request.source.harness(), &request.child);
         if let Ok(key) = child {
