@@ -1,5 +1,7 @@
 //! The file as a whole: lines of ours among whatever else is there (003-05).
 
+use std::collections::HashSet;
+
 use super::{Line, parse_line};
 
 /// Lines that are kept unless said otherwise.
@@ -30,7 +32,7 @@ pub fn append(file: &[u8], line: &Line, limit: usize) -> Vec<u8> {
         .collect();
     let (automatic, named): (Vec<_>, Vec<_>) = ours.iter().partition(|(_, line)| line.is_automatic());
     let too_many = ours.len().saturating_sub(limit);
-    let going: Vec<usize> = automatic.into_iter().chain(named).map(|(at, _)| *at).take(too_many).collect();
+    let going: HashSet<usize> = automatic.into_iter().chain(named).map(|(at, _)| *at).take(too_many).collect();
     let stays = pieces.iter().enumerate().filter(|(at, _)| !going.contains(at));
     stays.flat_map(|(_, piece)| piece.iter().copied()).collect()
 }
@@ -83,6 +85,16 @@ mod tests {
         assert_eq!(append(&file, &line(AUTO_TURN, 6), 3), file);
         // Then the oldest of the named ones.
         assert_eq!(labels(&append(&file, &line("d", 7), 3))[0], ("b".into(), 3));
+    }
+
+    /// With a search for every line among those that go this would not end.
+    #[test]
+    fn c003_05_a_file_with_far_too_many_lines_is_cut_down_at_once() {
+        let many: String =
+            (0..100_000).map(|n| line("n", n)).fold(String::new(), |text, line| text + &line.to_string() + "\n");
+        let file = append(many.as_bytes(), &line("last", 1), 200);
+        assert_eq!(lines(&file).len(), 200);
+        assert_eq!(labels(&file).last(), Some(&("last".into(), 1)));
     }
 
     #[test]

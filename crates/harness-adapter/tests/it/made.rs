@@ -327,6 +327,20 @@ fn a_log_must_be_a_file() {
     fs::remove_dir_all(fifo).unwrap();
 }
 
+/// Ids that differ in a lone surrogate are shown as the same text and are no twins.
+#[test]
+fn ids_that_look_alike_are_no_twins() {
+    let mut home = Home::of(&[]);
+    for (unit, folder) in [("ud800", "a~D800"), ("ud801", "a~D801")] {
+        let head = HEADER.replace(r#""id":"made""#, &format!(r#""id":"a\{unit}""#));
+        home.put(PROJECT, folder, "session.jsonl", head.as_bytes());
+    }
+    let list = home.logs().list().unwrap();
+    assert_eq!((list.len(), list[0].id == list[1].id), (2, true));
+    assert!(list.iter().all(|entry| entry.problem.is_none()), "{list:?}");
+    assert_eq!(home.logs().host_list().unwrap(), 2);
+}
+
 /// A link in a circle, in the place of a project or of a session, is no session and hides none.
 #[test]
 fn links_that_lead_nowhere_hide_no_session() {
