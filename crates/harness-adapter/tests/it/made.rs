@@ -253,6 +253,26 @@ fn newer_versions_are_read_only() {
     assert_eq!(home.logs().load("plain2").unwrap_err().code(), "UNSUPPORTED_VERSION");
 }
 
+/// A range over messages that took the places of others follows the surface, not the numbers.
+#[test]
+fn c004_20_replacements_go_by_places_on_the_surface() {
+    let replace = |seq, start: u64, end: u64, sources: &str| {
+        let op =
+            format!(r#","surfaceOp":{{"op":"replace","start":{start},"end":{end}}},"sourceEventSeqs":[{sources}]"#);
+        user(seq, &op)
+    };
+    // 0 1 2 3, then 4 in the place of 1 and 2: 0 4 3.
+    let first: Vec<String> = (0..4).map(|seq| user(seq, APPEND)).chain([replace(4, 1, 2, "1,2")]).collect();
+    let loads = |last: String| {
+        let rows: Vec<String> = first.iter().cloned().chain([last]).collect();
+        made(&rows).logs().load("made").is_ok()
+    };
+    assert!(loads(replace(5, 4, 3, "3,4")) && loads(replace(5, 0, 4, "0,4")) && loads(replace(5, 0, 3, "0,3,4")));
+    assert!(!loads(replace(5, 3, 4, "3,4")), "it ends before it starts");
+    assert!(!loads(replace(5, 0, 3, "0,3")), "4 lies between");
+    assert!(!loads(replace(5, 1, 3, "1,3")) && !loads(replace(5, 0, 2, "0,2,4")), "1 and 2 are gone");
+}
+
 /// What a look at a log of format 4 says, and whether its events can be read.
 fn newer(version: u64, more: &str) -> (bool, Result<Vec<LogEvent>, LogError>) {
     let head = format!(
