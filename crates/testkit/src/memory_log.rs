@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use checkpoint_core::{Beat, ForkRequest, Seq, SessionError, SessionHeader, SessionKey, SessionLog};
 
@@ -40,7 +40,7 @@ struct Log {
 pub struct MemoryLog {
     logs: Mutex<BTreeMap<SessionKey, Log>>,
     host: Mutex<Host>,
-    during_fork: Mutex<Option<Box<dyn Fn() + Send + Sync>>>,
+    during_fork: Mutex<Option<Arc<dyn Fn() + Send + Sync>>>,
 }
 
 impl fmt::Debug for MemoryLog {
@@ -111,7 +111,7 @@ impl MemoryLog {
 
     /// What the host does while it makes a child, as its own hooks do.
     pub fn during_fork(&self, action: impl Fn() + Send + Sync + 'static) {
-        *self.during_fork.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(action));
+        *self.during_fork.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(action));
     }
 
     /// Sessions there are.

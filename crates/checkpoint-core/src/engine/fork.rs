@@ -39,21 +39,26 @@ impl Engine {
                         ops.push(IndexOp::UpdateOperation { operation: Box::new(left) });
                     }
                     ops.push(close);
-                    self.parts.index.apply(&Batch { follows: None, ops })?;
+                    self.close(&intent.operation, ops)?;
                 }
                 return Err(EngineError::NotForked { outcome: Box::new(outcome), closed, source });
             }
             outcome.child = Some(request.child.clone());
         }
-        match self.parts.index.apply(&Batch { follows: None, ops: vec![close] }) {
-            // Locks are released here: somebody else may have recovered the operation, and came first.
-            Err(IndexError::Misfit { .. }) if !self.is_open(&intent.operation)? => Ok(outcome),
-            closed => Ok(closed.map(|_| outcome)?),
-        }
+        self.close(&intent.operation, vec![close])?;
+        Ok(outcome)
     }
 
-    fn is_open(&self, operation: &OpId) -> Result<bool, IndexError> {
-        Ok(self.parts.index.open_intent()?.is_some_and(|open| open.operation == *operation))
+    /// Records the end of a fork. No lock is held here: somebody else may have recovered the operation and come first;
+    /// then their record stands.
+    fn close(&self, operation: &OpId, ops: Vec<IndexOp>) -> Result<(), EngineError> {
+        match self.parts.index.apply(&Batch { follows: None, ops }) {
+            Err(error @ IndexError::Misfit { .. }) => match self.parts.index.open_intent()? {
+                Some(open) if open.operation == *operation => Err(error.into()),
+                _ => Ok(()),
+            },
+            applied => applied.map(drop).map_err(Into::into),
+        }
     }
 
     /// Asks for the child, unless it is there already. A log that was rewritten since the cut was chosen is not forked.

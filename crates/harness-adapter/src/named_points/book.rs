@@ -87,6 +87,16 @@ mod tests {
         assert_eq!(labels(&append(&file, &line("d", 7), 3))[0], ("b".into(), 3));
     }
 
+    /// With a search for every line among those that go this would not end.
+    #[test]
+    fn c003_05_a_file_with_far_too_many_lines_is_cut_down_at_once() {
+        let many: String =
+            (0..100_000).map(|n| line("n", n)).fold(String::new(), |text, line| text + &line.to_string() + "\n");
+        let file = append(many.as_bytes(), &line("last", 1), 200);
+        assert_eq!(lines(&file).len(), 200);
+        assert_eq!(labels(&file).last(), Some(&("last".into(), 1)));
+    }
+
     #[test]
     fn a_last_line_without_its_newline_is_not_joined() {
         let file = append(b"prose", &line("a", 1), 9);

@@ -31,9 +31,10 @@ pub trait PointsFile: fmt::Debug + Send + Sync {
     /// The whole file; `None` where there is none. Never a half-written one.
     fn read(&self) -> Result<Option<Vec<u8>>, PointsFileError>;
 
-    /// Replaces the whole file in one step, durable on return. Call with the lock held. After an error the old
-    /// content stands, except that after a failed sync the new one may be seen.
-    fn replace(&self, bytes: &[u8]) -> Result<(), PointsFileError>;
+    /// Replaces the whole file in one step, durable on return, if it still is `before`. `Ok(false)`: it is not, for
+    /// instance because an editor saved it, which knows no lock; what is there stays. Call with the lock held. After an
+    /// error the old content stands, except that after a failed sync the new one may be seen.
+    fn replace(&self, before: Option<&[u8]>, bytes: &[u8]) -> Result<bool, PointsFileError>;
 }
 
 /// Why the file could not be used.
@@ -181,33 +182,82 @@ impl PointsFile for DurablePoints {
         if self.regular(&dir)?.is_none() {
             return Ok(None);
         }
-        let file = dir.open_file(NAME).map_err(self.io("open"))?;
-        let stat = Stat::of(&file).map_err(self.io("look at"))?;
-        if stat.kind != Kind::File {
-            return Err(PointsFileError::InTheWay { path: self.path() });
-        }
-        let mut bytes = Vec::new();
-        file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(self.io("read"))?;
+        let bytes = content(&dir, NAME).map_err(self.io("read"))?;
+        let bytes = bytes.ok_or_else(|| PointsFileError::InTheWay { path: self.path() })?;
         if bytes.len() as u64 > LARGEST {
             return Err(PointsFileError::TooLarge { path: self.path() });
         }
         Ok(Some(bytes))
     }
 
-    fn replace(&self, bytes: &[u8]) -> Result<(), PointsFileError> {
+    fn replace(&self, before: Option<&[u8]>, bytes: &[u8]) -> Result<bool, PointsFileError> {
+        if bytes.len() as u64 > LARGEST {
+            // It could not be read again.
+            return Err(PointsFileError::TooLarge { path: self.path() });
+        }
         let dir = self.make_directory()?;
-        let before = self.regular(&dir)?;
-        let written = write(&dir, bytes, before.as_ref());
-        if written.is_err() {
+        let stat = self.regular(&dir)?;
+        let replaced = write(&dir, bytes, stat.as_ref()).and_then(|()| put(&dir, before, bytes));
+        if !matches!(replaced, Ok(true)) {
             // The first failure is what the caller needs; a temporary that stays is taken by the next writer.
             let _gone_or_not = dir.unlink(TEMPORARY);
         }
-        written.map_err(self.io("replace"))
+        replaced.map_err(self.io("replace"))
     }
 }
 
-/// Writes the file under its temporary name, complete and with its mode, and gives it the real one. Its owner and group
-/// stay as far as this process may give files away: a superuser must not take a user's file from them.
+/// A file of the directory, one byte more of it than can be used at most; `None` for what is no regular file.
+fn content(dir: &Dir, name: &[u8]) -> io::Result<Option<Vec<u8>>> {
+    let file = dir.open_file(name)?;
+    if Stat::of(&file)?.kind != Kind::File {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    file.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    Ok(Some(bytes))
+}
+
+/// True when the file is there with exactly this content.
+fn holds(dir: &Dir, name: &[u8], bytes: &[u8]) -> bool {
+    content(dir, name).is_ok_and(|found| found.as_deref() == Some(bytes))
+}
+
+/// Gives the temporary the real name in the place of `before`; false when something else is there, which stays.
+fn put(dir: &Dir, before: Option<&[u8]>, bytes: &[u8]) -> io::Result<bool> {
+    let Some(before) = before else {
+        match dir.rename_no_replace(TEMPORARY, NAME) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
+            Err(error) if Dir::is_unsupported(&error) && dir.stat_at(NAME)?.is_none() => dir.rename(TEMPORARY, NAME)?,
+            renamed => renamed?,
+        }
+        return dir.sync().map(|()| true);
+    };
+    match dir.exchange(TEMPORARY, NAME) {
+        Ok(()) if holds(dir, TEMPORARY, before) => dir.unlink(TEMPORARY)?,
+        Ok(()) => {
+            // Saved by somebody else between the look and the exchange: theirs goes back. If they saved once more by
+            // now, that is what came out, and it is the one that counts.
+            dir.exchange(TEMPORARY, NAME)?;
+            if !holds(dir, TEMPORARY, bytes) {
+                dir.exchange(TEMPORARY, NAME)?;
+            }
+            return Ok(false);
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        // No exchange on this file system: a moment stays in which a save is lost.
+        Err(error) if Dir::is_unsupported(&error) => {
+            if !holds(dir, NAME, before) {
+                return Ok(false);
+            }
+            dir.rename(TEMPORARY, NAME)?;
+        }
+        Err(error) => return Err(error),
+    }
+    dir.sync().map(|()| true)
+}
+
+/// Writes the file under its temporary name, complete and with its mode. Its owner and group stay as far as this process
+/// may give files away: a superuser must not take a user's file from them.
 fn write(dir: &Dir, bytes: &[u8], before: Option<&Stat>) -> io::Result<()> {
     let mut file = match dir.create_file(TEMPORARY) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -225,9 +275,7 @@ fn write(dir: &Dir, bytes: &[u8], before: Option<&Stat>) -> io::Result<()> {
     }
     // After the owner: giving a file away takes bits off it.
     dir.chmod(TEMPORARY, before.map_or(0o644, |kept| kept.mode))?;
-    file.sync_all()?;
-    dir.rename(TEMPORARY, NAME)?;
-    dir.sync()
+    file.sync_all()
 }
 
 #[cfg(test)]
@@ -246,13 +294,13 @@ mod tests {
         let points = DurablePoints::new(scratch.path());
         assert_eq!(points.read().unwrap(), None, "reading makes nothing");
         assert!(!scratch.path().join(".dsh").exists());
-        points.replace(b"one").unwrap();
+        assert!(points.replace(None, b"one").unwrap());
         let mode = || std::fs::metadata(points.path()).unwrap().permissions().mode() & 0o777;
         assert_eq!((points.read().unwrap().unwrap(), mode()), (b"one".to_vec(), 0o644));
         std::fs::set_permissions(points.path(), std::fs::Permissions::from_mode(0o600)).unwrap();
         // Left by a process that died.
         put(&scratch.path().join(".dsh/memory/.checkpoints.md.tmp"), "half");
-        points.replace(b"two").unwrap();
+        assert!(points.replace(Some(b"one"), b"two").unwrap());
         assert_eq!((points.read().unwrap().unwrap(), mode()), (b"two".to_vec(), 0o600));
         let left: Vec<_> = std::fs::read_dir(scratch.path().join(".dsh/memory")).unwrap().collect();
         assert_eq!(left.len(), 1);
@@ -263,14 +311,14 @@ mod tests {
     fn the_file_keeps_its_owner() {
         let scratch = tempfile::tempdir().unwrap();
         let points = DurablePoints::new(scratch.path());
-        points.replace(b"one").unwrap();
+        assert!(points.replace(None, b"one").unwrap());
         let dir = points.directory().unwrap().unwrap();
         let (uid, gid) = match dir.chown(NAME, Some(12_345), Some(54_321)) {
             Ok(()) => (12_345, 54_321),
             Err(_) => dir.stat_at(NAME).unwrap().map(|stat| (stat.uid, stat.gid)).unwrap(),
         };
         dir.chmod(NAME, 0o640).unwrap();
-        points.replace(b"two").unwrap();
+        assert!(points.replace(Some(b"one"), b"two").unwrap());
         let after = dir.stat_at(NAME).unwrap().unwrap();
         assert_eq!((after.uid, after.gid, after.mode & 0o7777), (uid, gid, 0o640));
     }
@@ -294,7 +342,8 @@ mod tests {
                     (_, true) => std::fs::create_dir(&there).unwrap(),
                 }
                 let points = DurablePoints::new(&root);
-                let codes = [points.read().map(drop), points.replace(b"x")].map(|done| done.unwrap_err().code());
+                let codes = [points.read().map(drop), points.replace(None, b"x").map(drop)]
+                    .map(|done| done.unwrap_err().code());
                 assert_eq!(codes, ["POINTS_FILE_IN_THE_WAY"; 2], "{place} {what}");
                 let names: Vec<_> = std::fs::read_dir(&outside).unwrap().map(|e| e.unwrap().file_name()).collect();
                 assert!(names.iter().all(|name| name == "victim"), "{place} {what}: {names:?}");
@@ -309,9 +358,26 @@ mod tests {
     fn a_file_too_large_to_be_ours_is_not_read() {
         let scratch = tempfile::tempdir().unwrap();
         let points = DurablePoints::new(scratch.path());
-        points.replace(b"").unwrap();
+        assert!(points.replace(None, b"").unwrap());
         std::fs::File::options().write(true).open(points.path()).unwrap().set_len(LARGEST + 1).unwrap();
         assert_eq!(points.read().unwrap_err().code(), "POINTS_FILE_TOO_LARGE");
+        let large = vec![b'x'; usize::try_from(LARGEST).unwrap() + 1];
+        assert_eq!(points.replace(Some(b""), &large).unwrap_err().code(), "POINTS_FILE_TOO_LARGE");
+    }
+
+    #[test]
+    fn what_somebody_else_saved_meanwhile_stays() {
+        let scratch = tempfile::tempdir().unwrap();
+        let points = DurablePoints::new(scratch.path());
+        assert!(!points.replace(Some(b"gone"), b"x").unwrap());
+        assert_eq!(points.read().unwrap(), None);
+        assert!(points.replace(None, b"one").unwrap());
+        for before in [None, Some(&b"other"[..]), Some(b"one more"), Some(b"")] {
+            assert!(!points.replace(before, b"x").unwrap(), "{before:?}");
+            assert_eq!(points.read().unwrap().unwrap(), b"one");
+        }
+        let left: Vec<_> = std::fs::read_dir(scratch.path().join(".dsh/memory")).unwrap().collect();
+        assert_eq!(left.len(), 1);
     }
 
     #[test]

@@ -28,6 +28,9 @@ pub use file::{DurablePoints, POINTS_PATH, PointsFile, PointsFileError};
 pub use line::{AUTO_ERROR, AUTO_TURN, Line, check_label, check_note, parse_line};
 pub use time::iso;
 
+/// How often a line is added anew to a file that somebody saved meanwhile.
+const ATTEMPTS: usize = 16;
+
 /// Why a named point could not be set or used. Nothing was written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -141,9 +144,14 @@ impl<'a> NamedPoints<'a> {
             note: note.map(str::to_owned),
         };
         let _held = self.file.lock()?;
-        let before = self.file.read()?.unwrap_or_default();
-        self.file.replace(&append(&before, &line, self.limit))?;
-        Ok((line, boundary))
+        for _ in 0..ATTEMPTS {
+            let before = self.file.read()?;
+            let after = append(before.as_deref().unwrap_or_default(), &line, self.limit);
+            if self.file.replace(before.as_deref(), &after)? {
+                return Ok((line, boundary));
+            }
+        }
+        Err(PointsFileError::Busy { path: POINTS_PATH.into() }.into())
     }
 
     /// Names the end of a turn that was just closed, for root sessions only (003-06). A failure is told to the

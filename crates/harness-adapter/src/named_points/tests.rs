@@ -1,8 +1,9 @@
 //! The tools of 003 over logs in memory and a real file.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use checkpoint_core::{PointId, Step, Timestamp, Turn};
+use checkpoint_core::{Held, PointId, Step, Timestamp, Turn};
 use testkit::{Host, MemoryLog};
 
 use super::*;
@@ -150,7 +151,7 @@ fn tq10_a_label_of_another_session_makes_no_child() {
 fn tq12_the_list_passes_over_what_is_no_line() {
     let scene = scene();
     let text = "# Mine\n- [2026-11-30T14:05:00Z] good | session=a | seq=3 | n\n- [x] todo\n- good | seq=1\n";
-    scene.file.replace(text.as_bytes()).unwrap();
+    assert!(scene.file.replace(None, text.as_bytes()).unwrap());
     let list = scene.tools().list().unwrap();
     assert_eq!(list.len(), 1);
     assert_eq!((list[0].label.as_str(), list[0].note.as_deref()), ("good", Some("n")));
@@ -163,7 +164,7 @@ fn k45_a_position_that_is_no_boundary_any_more_is_refused() {
     let scene = scene();
     turn(&scene.logs, &key("a"), 1);
     let line = |seq: u64| format!("- [2026-11-30T14:05:00Z] x{seq} | session=a | seq={seq}\n");
-    scene.file.replace([0, 1, 2, 3, 9].map(line).concat().as_bytes()).unwrap();
+    assert!(scene.file.replace(None, [0, 1, 2, 3, 9].map(line).concat().as_bytes()).unwrap());
     let codes =
         [0, 1, 2, 3, 9].map(|n| scene.tools().rewind(&key("a"), &format!("x{n}"), "c", &[]).err().map(|e| e.code()));
     let (invalid, open) = (Some("INVALID_BOUNDARY"), Some("OPEN_TURN"));
@@ -217,6 +218,48 @@ fn tq13_concurrent_appends_lose_nothing() {
     labels.sort();
     labels.dedup();
     assert_eq!(labels.len(), 40);
+}
+
+/// A file that an editor saves, by a new file in its place, whenever it has been read so often.
+#[derive(Debug)]
+struct Edited(DurablePoints, AtomicUsize);
+
+impl PointsFile for Edited {
+    fn lock(&self) -> Result<Box<dyn Held>, PointsFileError> {
+        self.0.lock()
+    }
+
+    fn read(&self) -> Result<Option<Vec<u8>>, PointsFileError> {
+        let read = self.0.read()?;
+        if self.1.load(Ordering::SeqCst) > 0 {
+            let left = self.1.fetch_sub(1, Ordering::SeqCst);
+            let new = self.0.path().with_extension("new");
+            let text = [read.as_deref().unwrap_or_default(), format!("mine {left}\n").as_bytes()].concat();
+            std::fs::write(&new, text).unwrap();
+            std::fs::rename(new, self.0.path()).unwrap();
+        }
+        Ok(read)
+    }
+
+    fn replace(&self, before: Option<&[u8]>, bytes: &[u8]) -> Result<bool, PointsFileError> {
+        self.0.replace(before, bytes)
+    }
+}
+
+/// K-43: an editor knows no lock. What it saves while a line is added is kept, and so is the line.
+#[test]
+fn k43_what_an_editor_saves_meanwhile_is_kept() {
+    let scene = scene();
+    turn(&scene.logs, &key("a"), 1);
+    let file = Edited(scene.file.clone(), AtomicUsize::new(3));
+    NamedPoints::new(&file, &scene.logs, &NOW).checkpoint(&key("a"), "good", None).unwrap();
+    let text = scene.text();
+    assert!(text.starts_with("mine 3\nmine 2\nmine 1\n- ["), "{text}");
+    // Somebody who never stops is named.
+    let file = Edited(scene.file.clone(), AtomicUsize::new(1000));
+    let error = NamedPoints::new(&file, &scene.logs, &NOW).checkpoint(&key("a"), "late", None).unwrap_err();
+    assert_eq!(error.code(), "busy");
+    assert_eq!(scene.tools().list().unwrap().len(), 1);
 }
 
 #[test]

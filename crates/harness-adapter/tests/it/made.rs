@@ -253,6 +253,26 @@ fn newer_versions_are_read_only() {
     assert_eq!(home.logs().load("plain2").unwrap_err().code(), "UNSUPPORTED_VERSION");
 }
 
+/// A range over messages that took the places of others follows the surface, not the numbers.
+#[test]
+fn c004_20_replacements_go_by_places_on_the_surface() {
+    let replace = |seq, start: u64, end: u64, sources: &str| {
+        let op =
+            format!(r#","surfaceOp":{{"op":"replace","start":{start},"end":{end}}},"sourceEventSeqs":[{sources}]"#);
+        user(seq, &op)
+    };
+    // 0 1 2 3, then 4 in the place of 1 and 2: 0 4 3.
+    let first: Vec<String> = (0..4).map(|seq| user(seq, APPEND)).chain([replace(4, 1, 2, "1,2")]).collect();
+    let loads = |last: String| {
+        let rows: Vec<String> = first.iter().cloned().chain([last]).collect();
+        made(&rows).logs().load("made").is_ok()
+    };
+    assert!(loads(replace(5, 4, 3, "3,4")) && loads(replace(5, 0, 4, "0,4")) && loads(replace(5, 0, 3, "0,3,4")));
+    assert!(!loads(replace(5, 3, 4, "3,4")), "it ends before it starts");
+    assert!(!loads(replace(5, 0, 3, "0,3")), "4 lies between");
+    assert!(!loads(replace(5, 1, 3, "1,3")) && !loads(replace(5, 0, 2, "0,2,4")), "1 and 2 are gone");
+}
+
 /// What a look at a log of format 4 says, and whether its events can be read.
 fn newer(version: u64, more: &str) -> (bool, Result<Vec<LogEvent>, LogError>) {
     let head = format!(
@@ -325,6 +345,20 @@ fn a_log_must_be_a_file() {
     let list = home.logs().list().unwrap();
     assert!(list.len() == 2 && list.iter().all(|entry| entry.problem.is_some()));
     fs::remove_dir_all(fifo).unwrap();
+}
+
+/// Ids that differ in a lone surrogate are shown as the same text and are no twins.
+#[test]
+fn ids_that_look_alike_are_no_twins() {
+    let mut home = Home::of(&[]);
+    for (unit, folder) in [("ud800", "a~D800"), ("ud801", "a~D801")] {
+        let head = HEADER.replace(r#""id":"made""#, &format!(r#""id":"a\{unit}""#));
+        home.put(PROJECT, folder, "session.jsonl", head.as_bytes());
+    }
+    let list = home.logs().list().unwrap();
+    assert_eq!((list.len(), list[0].id == list[1].id), (2, true));
+    assert!(list.iter().all(|entry| entry.problem.is_none()), "{list:?}");
+    assert_eq!(home.logs().host_list().unwrap(), 2);
 }
 
 /// A link in a circle, in the place of a project or of a session, is no session and hides none.

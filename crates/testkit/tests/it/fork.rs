@@ -1,6 +1,7 @@
 //! Both halves: files and conversation go to one boundary, or the answer says which did not (contract 002-35 to 38).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -197,6 +198,28 @@ fn f22_forking_holds_no_lock_in_a_restore_or_a_recovery() {
     world.sessions.host(Host::Works);
     world.engine.recover(Recovery::Finish).unwrap();
     assert_eq!(*seen.lock().unwrap(), [(true, true, true)]);
+}
+
+/// The operation is seen as unfinished while its child is being made, and somebody finishes it: both get the one child,
+/// and neither is told of an error.
+#[test]
+fn f20_a_recovery_beside_the_fork_is_no_failure_of_either() {
+    let world = talked();
+    let before = world.sessions.sessions().len();
+    let (engine, found, first) = (world.engine.clone(), Arc::new(Mutex::new(None)), AtomicBool::new(true));
+    let list = Arc::clone(&found);
+    world.sessions.during_fork(move || {
+        if first.swap(false, Ordering::SeqCst) {
+            *list.lock().unwrap() = Some(engine.recover(Recovery::Finish).unwrap().child);
+        }
+    });
+    let done = world.engine.restore(&both("h:s/t2^")).unwrap();
+    assert!(done.child.is_some());
+    assert_eq!(*found.lock().unwrap(), Some(done.child));
+    assert_eq!(world.sessions.sessions().len(), before + 1);
+    assert!(world.engine.unfinished().unwrap().is_none());
+    world.engine.undo(&undo()).unwrap();
+    assert_eq!(world.read("a"), "v2");
 }
 
 /// TJ04: a failed restore never forks.

@@ -3,6 +3,8 @@
 //! The *surface* is the list of messages that the model sees. An event of a message type appends to it or takes the place
 //! of some of its nodes. Only positions are kept of it, and for results of tools a digest of what may not change.
 
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
 use checkpoint_core::{Seq, SurfaceOp};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -34,10 +36,15 @@ struct Node {
 }
 
 /// Checks events one after the other.
+///
+/// A message has its own position on the surface until it replaces others: then it takes the place of the first of them.
+/// So places stay in order, and every one is found without a search through all.
 #[derive(Debug)]
 pub(super) struct Checker {
     version: u64,
-    nodes: Vec<Node>,
+    nodes: BTreeMap<u64, Node>,
+    /// Places of messages that took one of another.
+    moved: HashMap<u64, u64>,
 }
 
 /// A message; unknown keys are normal.
@@ -137,7 +144,7 @@ fn full(raw: Option<&RawValue>) -> bool {
 
 impl Checker {
     pub(super) fn new(version: u64) -> Self {
-        Self { version, nodes: Vec::new() }
+        Self { version, nodes: BTreeMap::new(), moved: HashMap::new() }
     }
 
     /// Checks the next row.
@@ -183,22 +190,30 @@ impl Checker {
     fn fold(&mut self, seq: u64, op: SurfaceOp, from: &[Seq], fixed: Option<[u8; 8]>) -> Checked<()> {
         let new = Node { seq, fixed };
         let SurfaceOp::Replace { start, end } = op else {
-            self.nodes.push(new);
+            self.nodes.insert(seq, new);
             return Ok(());
         };
-        let place =
-            |seq: Seq| self.nodes.iter().position(|node| node.seq == seq.0).ok_or("no message is there to replace");
+        let place = |seq: Seq| {
+            let place = self.moved.get(&seq.0).copied().unwrap_or(seq.0);
+            let there = self.nodes.get(&place).is_some_and(|node| node.seq == seq.0);
+            if there { Ok(place) } else { Err("no message is there to replace") }
+        };
         let (start, end) = (place(start)?, place(end)?);
         // A range that ends right before its start would be an empty one, not an error.
         ensure(start <= end, "the replacement ends before it starts")?;
-        let replaced = self.nodes.get(start..=end).unwrap_or_default();
-        let named: std::collections::BTreeSet<u64> = from.iter().map(|seq| seq.0).collect();
-        ensure(replaced.iter().all(|node| named.contains(&node.seq)), "sourceEventSeqs lack a replaced message")?;
-        if let Some(fixed) = fixed {
-            let same = matches!(replaced, [node] if node.fixed == Some(fixed));
+        let replaced: Vec<(u64, u64)> = self.nodes.range(start..=end).map(|(place, node)| (*place, node.seq)).collect();
+        let named: BTreeSet<u64> = from.iter().map(|seq| seq.0).collect();
+        ensure(replaced.iter().all(|(_, seq)| named.contains(seq)), "sourceEventSeqs lack a replaced message")?;
+        if fixed.is_some() {
+            let same = start == end && self.nodes.get(&start).is_some_and(|node| node.fixed == fixed);
             ensure(same, "a tool's result may only take the place of itself, with other content")?;
         }
-        self.nodes.splice(start..=end, [new]);
+        for (place, seq) in replaced {
+            self.nodes.remove(&place);
+            self.moved.remove(&seq);
+        }
+        self.nodes.insert(start, new);
+        self.moved.insert(seq, start);
         Ok(())
     }
 }
@@ -245,8 +260,7 @@ fn fixed(data: &RawValue, block: &RawValue) -> Checked<[u8; 8]> {
     let mut digest = Sha256::new();
     let mut add = |object: &RawValue, without: &str| -> Checked<()> {
         let unread = "the message has not the shape of one";
-        let map: std::collections::BTreeMap<String, &RawValue> =
-            serde_json::from_str(object.get()).map_err(|_| unread)?;
+        let map: BTreeMap<String, &RawValue> = serde_json::from_str(object.get()).map_err(|_| unread)?;
         for (key, value) in map.into_iter().filter(|(key, _)| key != without) {
             digest.update(key);
             digest.update([0]);

@@ -222,7 +222,7 @@ impl LogError {
     }
 
     /// What to do about it, as one line after `hint: `.
-    pub const fn advice(&self) -> &'static str {
+    pub fn advice(&self) -> &'static str {
         match self {
             Self::NotFound { .. } => "list the sessions; a session without events has no log yet",
             Self::AlreadyExists { .. } => "choose another id for the child, or none",
@@ -244,6 +244,7 @@ impl LogError {
             Self::ReadBack { .. } => "nothing was left behind; check the disk and try again",
             Self::Changed { .. } => "nothing was left behind; try again when the harness is idle",
             Self::BadTarget { .. } => "choose a new file, best outside the sessions folder, with --to",
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => "make room and try again",
             Self::Io { .. } => "check the path and its permissions",
         }
     }
@@ -259,5 +260,17 @@ impl LogError {
                 | Self::RetiredHeader { .. }
                 | Self::Corrupt { .. }
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_from_a_wrong_path() {
+        let advice = |kind: io::ErrorKind| LogError::io("write", "x")(kind.into()).advice();
+        assert_eq!(advice(io::ErrorKind::StorageFull), "make room and try again");
+        assert_eq!(advice(io::ErrorKind::PermissionDenied), "check the path and its permissions");
     }
 }

@@ -120,7 +120,7 @@ impl DshLogs {
     pub fn list(&self) -> Result<Vec<SessionSummary>, LogError> {
         let sessions = self.sessions();
         let root = root::scan(&sessions)?;
-        let mut list: Vec<SessionSummary> = Vec::new();
+        let (mut list, mut ids): (Vec<SessionSummary>, Vec<JsonText>) = (Vec::new(), Vec::new());
         for found in &root.found {
             let line = read::open_head(&found.path, found.encoding).map(|(_, _, line, _)| line);
             let header = match &line {
@@ -132,14 +132,17 @@ impl DshLogs {
                 (Ok(_), Ok(header)) => root::check_place(&sessions, found, header).err().as_ref().map(Problem::from),
             };
             let glance = header.ok().or_else(|| header::glance(line.as_deref().ok()?));
-            list.push(summary(found, glance.as_ref(), problem));
+            let entry = summary(found, glance.as_ref(), problem);
+            // As it stands in the log: two ids may be shown as the same text.
+            ids.push(glance.map_or_else(|| entry.id.as_str().into(), |header| header.id));
+            list.push(entry);
         }
-        let mut paths: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
-        for entry in &list {
-            paths.entry(entry.id.clone()).or_default().push(entry.path.clone());
+        let mut paths: BTreeMap<&JsonText, Vec<PathBuf>> = BTreeMap::new();
+        for (entry, id) in list.iter().zip(&ids) {
+            paths.entry(id).or_default().push(entry.path.clone());
         }
-        for entry in list.iter_mut().filter(|entry| entry.problem.is_none()) {
-            if let Some([first, second, ..]) = paths.get(&entry.id).map(Vec::as_slice) {
+        for (entry, id) in list.iter_mut().zip(&ids).filter(|(entry, _)| entry.problem.is_none()) {
+            if let Some([first, second, ..]) = paths.get(id).map(Vec::as_slice) {
                 let (id, first, second) = (entry.id.clone(), first.clone(), second.clone());
                 entry.problem = Some(Problem::from(&LogError::Duplicate { id, first, second }));
             }
