@@ -67,6 +67,12 @@ impl LogMap {
         })
     }
 
+    /// True when no turn begins after the cut: a child made there would be the same conversation again.
+    pub fn ends_at(&self, cut: Option<BoundarySeq>) -> bool {
+        let after = |seq: Seq| cut.is_none_or(|cut| seq > cut.seq());
+        !self.beats.iter().rev().any(|(seq, beat)| matches!(beat, Beat::TurnStart(_)) && after(*seq))
+    }
+
     /// The turn that is open after event `at`, or between turns the last one that ended.
     pub fn turn_at(&self, at: Seq) -> Option<Turn> {
         let upto = self.beats.partition_point(|(seq, _)| *seq <= at);

@@ -92,7 +92,7 @@ impl Engine {
         if let Some(approved) = &approved {
             refuse_wider(&approved.plan, &draft.preview.plan)?;
         }
-        if draft.preview.plan.is_empty() && order.cut.is_none() && order.host_state.is_none() {
+        if draft.preview.plan.is_empty() && draft.preview.cut.is_none() && order.host_state.is_none() {
             return Ok(nothing(draft.preview));
         }
         self.refuse_unreadable(order, &draft.preview.plan)?;
@@ -112,7 +112,7 @@ impl Engine {
             self.draft(order, false)?.preview
         };
         Self::admit(order, &preview)?;
-        if preview.plan.is_empty() && order.cut.is_none() && order.host_state.is_none() {
+        if preview.plan.is_empty() && preview.cut.is_none() && order.host_state.is_none() {
             return Ok(preview);
         }
         match self.parts.approver.decide(&preview) {
@@ -370,8 +370,9 @@ impl Engine {
         outcome.restored.sort();
         if open.intent.fork.is_some() {
             outcome = self.fork_and_close(&open.intent, outcome, false)?;
+        } else {
+            self.tell(&EngineEvent::Ended { operation: operation.id, state: operation.state });
         }
-        self.tell(&EngineEvent::Ended { operation: operation.id, state: operation.state });
         settled(outcome, configured.failed)
     }
 
@@ -400,12 +401,16 @@ impl Engine {
                     }
                     ops.push(close);
                     self.parts.index.apply(&Batch { follows: None, ops })?;
+                    self.tell(&EngineEvent::Ended { operation: intent.operation, state: OpState::Partial });
                 }
                 return Err(EngineError::NotForked { outcome: Box::new(outcome), closed, source });
             }
             outcome.child = Some(request.child.clone());
         }
         self.parts.index.apply(&Batch { follows: None, ops: vec![close] })?;
+        if let Some(operation) = self.parts.index.operation(&intent.operation)? {
+            self.tell(&EngineEvent::Ended { operation: operation.id, state: operation.state });
+        }
         Ok(outcome)
     }
 

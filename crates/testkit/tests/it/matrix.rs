@@ -223,9 +223,9 @@ fn socket(world: &World) {
     drop(std::os::unix::net::UnixListener::bind(world.at("a")).unwrap());
 }
 
-/// Row "workspace restore throws": everything is as it was, but for what somebody else wrote meanwhile.
+/// TJ24, row "workspace restore throws": everything is as it was, but for what somebody else wrote meanwhile.
 #[test]
-fn c002_37_a_restore_that_fails_is_put_back_whole() {
+fn tj24_c002_37_a_restore_that_fails_is_put_back_whole() {
     let world = world();
     for name in ["x", "y", "z"] {
         world.write(name, "new");
