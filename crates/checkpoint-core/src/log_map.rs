@@ -67,10 +67,11 @@ impl LogMap {
         })
     }
 
-    /// True when no turn begins after the cut: a child made there would be the same conversation again.
+    /// True when nothing follows the cut: a child made there would be the same conversation again.
+    ///
+    /// Events between turns count: a summary or a message of a plugin changes what the model sees.
     pub fn ends_at(&self, cut: Option<BoundarySeq>) -> bool {
-        let after = |seq: Seq| cut.is_none_or(|cut| seq > cut.seq());
-        !self.beats.iter().rev().any(|(seq, beat)| matches!(beat, Beat::TurnStart(_)) && after(*seq))
+        self.beats.last().map(|(seq, _)| *seq) == cut.map(BoundarySeq::seq)
     }
 
     /// The turn that is open after event `at`, or between turns the last one that ended.
