@@ -67,6 +67,13 @@ impl LogMap {
         })
     }
 
+    /// True when nothing follows the cut: a child made there would be the same conversation again.
+    ///
+    /// Events between turns count: a summary or a message of a plugin changes what the model sees.
+    pub fn ends_at(&self, cut: Option<BoundarySeq>) -> bool {
+        self.beats.last().map(|(seq, _)| *seq) == cut.map(BoundarySeq::seq)
+    }
+
     /// The turn that is open after event `at`, or between turns the last one that ended.
     pub fn turn_at(&self, at: Seq) -> Option<Turn> {
         let upto = self.beats.partition_point(|(seq, _)| *seq <= at);

@@ -163,3 +163,14 @@ fn tn31_the_end_of_an_open_turn_is_refused_by_name() {
     assert_eq!([code(2), code(9)], ["OPEN_TURN", "INVALID_BOUNDARY"]);
     assert_eq!(log().after_turn(&key(), Turn(1)).unwrap().seq(), Seq(6));
 }
+
+/// TJ34: a cut behind which something follows is never taken for the end, whatever follows.
+#[test]
+fn tj34_a_log_ends_where_nothing_follows() {
+    let mut beats = vec![(Seq(0), Beat::TurnStart(Turn(1))), (Seq(1), Beat::TurnEnd(Turn(1)))];
+    let end = LogMap::new(beats.clone()).turn_end(Turn(1));
+    assert_eq!([end, None].map(|cut| LogMap::new(beats.clone()).ends_at(cut)), [true, false]);
+    beats.push((Seq(2), Beat::Other));
+    assert!(!LogMap::new(beats).ends_at(end));
+    assert!(LogMap::default().ends_at(None));
+}

@@ -171,7 +171,7 @@ fn hand_made_paths_wait_for_a_decision() {
 }
 
 #[test]
-fn what_now_cannot_be_guarded_blocks() {
+fn tj64_what_could_not_be_read_now_is_blocked() {
     let plan = Set::new(&[("a", NOTHING, file(1)), ("s/x", NOTHING, file(1))])
         .skipped_now("a", SkipReason::Unreadable)
         .skipped_now("s", SkipReason::NestedRepo)
@@ -200,7 +200,7 @@ fn only_permission_bits() {
 
 /// TJ18, design § 7 "Selection": the path itself, what lies below, and the directories that lead there.
 #[test]
-fn selection_is_literal() {
+fn tj18_selection_is_literal() {
     let changes = Set::new(&[
         ("a[1].txt", file(1), file(2)),
         ("a1.txt", file(1), file(2)),

@@ -8,6 +8,7 @@ use checkpoint_core::{BoxError, HostKept, HostState};
 struct Inner {
     config: String,
     fails: bool,
+    forgets: bool,
     restored: u32,
 }
 
@@ -29,6 +30,11 @@ impl FakeHost {
     pub fn get(&self) -> (String, u32) {
         let inner = self.inner();
         (inner.config.clone(), inner.restored)
+    }
+
+    /// Whether what it takes holds only until it ends.
+    pub fn forget(&self, forgets: bool) {
+        self.inner().forgets = forgets;
     }
 
     /// Whether it fails from now on.
@@ -53,6 +59,6 @@ impl HostState for FakeHost {
         }
         inner.config = String::from_utf8(state.to_vec())?;
         inner.restored += 1;
-        Ok(HostKept::Durable)
+        Ok(if inner.forgets { HostKept::ThisProcess } else { HostKept::Durable })
     }
 }

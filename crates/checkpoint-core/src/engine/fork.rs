@@ -1,8 +1,8 @@
 //! The conversation's half of an operation: the child that the host is asked for (design § 7 step 8).
 
 use crate::{
-    Batch, BoundarySeq, Cut, EngineError, ForkRequest, IndexError, IndexOp, Intent, OpId, OpState, Operation, Outcome,
-    PointId, Session, SessionError, SessionHeader, SessionKey, Status, uuid,
+    Batch, BoundarySeq, Cut, EngineError, EngineEvent, ForkRequest, IndexError, IndexOp, Intent, OpId, OpState,
+    Operation, Outcome, PointId, Session, SessionError, SessionHeader, SessionKey, Status, uuid,
 };
 
 use super::Engine;
@@ -57,7 +57,13 @@ impl Engine {
                 Some(open) if open.operation == *operation => Err(error.into()),
                 _ => Ok(()),
             },
-            applied => applied.map(drop).map_err(Into::into),
+            applied => {
+                applied?;
+                if let Some(closed) = self.parts.index.operation(operation)? {
+                    self.tell(&EngineEvent::Ended { operation: closed.id, state: closed.state });
+                }
+                Ok(())
+            }
         }
     }
 

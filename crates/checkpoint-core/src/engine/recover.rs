@@ -1,8 +1,8 @@
 //! What a crash left: forward or back, both exact (design § 7).
 
 use crate::{
-    Batch, Change, EngineError, FsError, Intent, IntentState, LockMode, OpState, Operation, Outcome, Plan, Recovery,
-    RelPath, Status, Temporaries,
+    Batch, Change, EngineError, EngineEvent, FsError, Intent, IntentState, LockMode, OpState, Operation, Outcome, Plan,
+    Recovery, RelPath, Status, Temporaries,
 };
 
 use super::transaction::{Rest, end_of_files, settled};
@@ -68,6 +68,8 @@ impl Engine {
         }
         if intent.fork.is_some() {
             outcome = self.fork_and_close(intent, outcome, give_up)?;
+        } else {
+            self.tell(&EngineEvent::Ended { operation: operation.id, state: operation.state });
         }
         settled(outcome, configured.failed)
     }

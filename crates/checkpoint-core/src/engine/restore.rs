@@ -45,6 +45,9 @@ pub(super) struct Order {
     pub(super) force: bool,
     /// True when `--chat` asks for the fork even if files are left out.
     pub(super) fork_anyway: bool,
+    /// The conversation ends at the cut already, and nobody asked for a child by name: without anything to restore there
+    /// is nothing to do.
+    pub(super) ends_there: bool,
     /// Where files are restored at all.
     pub(super) files: FilesWhere,
     /// The address, where only the session's log knows it: there are no files to restore.
@@ -108,6 +111,10 @@ impl Engine {
         if let Some(cut) = &cut {
             self.parts.sessions.check_fork(&cut.session, cut.boundary)?;
         }
+        let ends_there = match (request.scope, &cut, found.log.get()?) {
+            (Scope::Default, Some(cut), Some(map)) => map.ends_at(cut.boundary),
+            _ => false,
+        };
         let (point, session) = (found.point, found.log.session().clone());
         let (cut, files) = scope(request.scope, cut, &session, &mut notes)?;
         let mut by_log_alone = None;
@@ -146,6 +153,7 @@ impl Engine {
             plan_id: request.plan.clone(),
             force: request.force,
             fork_anyway: matches!(request.scope, Scope::Chat | Scope::Both),
+            ends_there,
             files: request.files,
             by_log_alone,
             host_state,
@@ -256,6 +264,8 @@ impl Engine {
         let mut notes = order.notes.clone();
         notes.extend(degraded.then(|| "outside git only the conversation goes back (files = git-only)".to_owned()));
         notes.extend(head_notes(target.as_ref(), &captured));
+        let idle = order.ends_there && !degraded && plan.is_empty() && order.host_state.is_none();
+        notes.extend(idle.then(|| "the conversation ends there already".to_owned()));
         let plan_id = self.plan_id(order, &plan)?;
         let reverses = match &order.goal {
             Goal::Reverse(operation) => Some(operation.id),
@@ -268,7 +278,7 @@ impl Engine {
             session: order.session.clone(),
             plan,
             files: !matches!(order.goal, Goal::Chat),
-            cut: order.cut.clone(),
+            cut: order.cut.clone().filter(|_| !idle),
             config: order.host_state.is_some(),
             notes,
         };

@@ -91,6 +91,7 @@ impl Engine {
             plan_id: request.plan.clone(),
             force: request.force,
             fork_anyway: false,
+            ends_there: false,
             files: FilesWhere::Everywhere,
             by_log_alone: None,
             host_state,

@@ -91,7 +91,7 @@ impl Engine {
         if let Some(approved) = &approved {
             refuse_wider(&approved.plan, &draft.preview.plan)?;
         }
-        if draft.preview.plan.is_empty() && order.cut.is_none() && order.host_state.is_none() {
+        if draft.preview.plan.is_empty() && draft.preview.cut.is_none() && order.host_state.is_none() {
             return Ok(nothing(draft.preview));
         }
         self.refuse_unreadable(order, &draft.preview.plan)?;
@@ -111,7 +111,7 @@ impl Engine {
             self.draft(order, false)?.preview
         };
         Self::admit(order, &preview)?;
-        if preview.plan.is_empty() && order.cut.is_none() && order.host_state.is_none() {
+        if preview.plan.is_empty() && preview.cut.is_none() && order.host_state.is_none() {
             return Ok(preview);
         }
         match self.parts.approver.decide(&preview) {
@@ -358,8 +358,9 @@ impl Engine {
         outcome.restored.sort();
         if open.intent.fork.is_some() {
             outcome = self.fork_and_close(&open.intent, outcome, false)?;
+        } else {
+            self.tell(&EngineEvent::Ended { operation: operation.id, state: operation.state });
         }
-        self.tell(&EngineEvent::Ended { operation: operation.id, state: operation.state });
         settled(outcome, configured.failed)
     }
 

@@ -191,9 +191,9 @@ fn play(home: &DshHome) {
     });
 }
 
-/// Story 11, without a crash.
+/// Story 11 and TJ06, without a crash.
 #[test]
-fn story_11_files_and_conversation_go_back_together() {
+fn story_11_tj06_files_and_conversation_go_back_together() {
     let home = played();
     let sandbox = &home.sandbox;
     let preview = sandbox.json(0, &["preview", "t2", "--both"]);
@@ -211,6 +211,11 @@ fn story_11_files_and_conversation_go_back_together() {
         assert!(notice.contains(part), "{part}: {notice}");
     }
     assert_eq!(events.len(), 102 + 2);
+    let key = |id: &str| SessionKey::new("dsh", id).unwrap();
+    assert_eq!(events[..102], rows(&home.logs().location(&key("edits3")).unwrap())[..102]);
+    assert!(events[102].starts_with(r#"{"type":"session/end-seed""#), "{}", events[102]);
+    let (header, source) = (home.logs().header(&key(&child)).unwrap(), home.logs().header(&key("edits3")).unwrap());
+    assert_eq!((header.parent, header.seed_length, header.cwd), (Some(source.key), 102, source.cwd));
     home.unchanged();
     // People are told where to go on, and how to take it back.
     sandbox.ok(&["undo", "--yes"]);
@@ -369,7 +374,7 @@ impl Crash for Steps {
 }
 
 #[derive(Debug)]
-struct Now;
+pub(crate) struct Now;
 
 impl Clock for Now {
     fn now(&self) -> Timestamp {

@@ -21,4 +21,5 @@ mod sandbox;
 mod schema;
 mod sessions;
 mod stories;
+mod theme_i;
 mod turn_view;

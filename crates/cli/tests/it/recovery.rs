@@ -78,8 +78,9 @@ fn crashed() -> Sandbox {
     sandbox
 }
 
+/// TJ25: the next command says what was interrupted and where the state before it is.
 #[test]
-fn an_unfinished_operation_is_7_and_named_everywhere() {
+fn tj25_an_unfinished_operation_is_7_and_named_everywhere() {
     let sandbox = crashed();
     for args in [&["to", "latest~1", "--yes"][..], &["to", "latest~1"], &["drop", "--all", "--yes"]] {
         let error = sandbox.json(7, args);
@@ -90,6 +91,9 @@ fn an_unfinished_operation_is_7_and_named_everywhere() {
     assert_eq!(sandbox.read("a"), "two\n");
     assert_eq!(sandbox.json(0, &["status"])["unfinished"], "07".repeat(16));
     assert!(sandbox.ok(&[]).out.starts_with("operation 07070707 is unfinished"));
+    let operation = sandbox.json(0, &["log", "--ops"])["operations"][0].clone();
+    assert_eq!(operation["state"], "open");
+    assert_eq!(sandbox.json(0, &["show", operation["guard"].as_str().unwrap(), "a"])["path"]["path"], "a");
     assert_eq!(sandbox.json(7, &["doctor"])["ok"], false);
     // No command is offered that would be refused.
     let preview = sandbox.json(0, &["preview", "latest~1"]);

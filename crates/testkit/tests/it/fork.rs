@@ -85,12 +85,15 @@ fn a_child_that_was_only_made_is_not_at_work() {
     assert!(matches!(world.engine.find(None, "t1"), Err(EngineError::Ambiguous { .. })));
 }
 
-/// Contract C7: before the first turn there is nothing to keep: an empty child with a parent link.
+/// TJ31, contract C7: before the first turn there is nothing to keep: an empty child with a parent link.
 #[test]
-fn c7_the_first_turn_gives_an_empty_child() {
+fn tj31_c7_the_first_turn_gives_an_empty_child_after_the_files() {
     let world = talked();
+    let (file, seen) = (world.at("a"), Arc::new(Mutex::new(Vec::new())));
+    let list = Arc::clone(&seen);
+    world.sessions.during_fork(move || list.lock().unwrap().push(std::fs::read_to_string(&file).unwrap()));
     let done = world.engine.restore(&both("h:s/t1^")).unwrap();
-    assert_eq!(world.read("a"), "v0");
+    assert_eq!(*seen.lock().unwrap(), ["v0"], "the files go first");
     let header = world.sessions.header(&child(&done.child.unwrap())).unwrap();
     assert_eq!((header.parent, header.seed_length), (Some(key()), 0));
 }
@@ -111,9 +114,9 @@ fn scope_narrows_and_both_needs_a_door() {
     assert!(matches!(world.engine.restore(&both(&plain.point.id.to_string())), Err(EngineError::Session(_))));
 }
 
-/// 002-37: a failed fork leaves the files, says so, and can be asked for again.
+/// TJ33, 002-37: a failed fork leaves the files, says so, and can be asked for again.
 #[test]
-fn a_refused_fork_is_partial_and_finishes_later() {
+fn tj33_a_refused_fork_is_partial_and_finishes_later() {
     let mut world = talked();
     world.sessions.host(Host::Refuses);
     match world.engine.restore(&both("h:s/t2^")) {
@@ -324,7 +327,7 @@ fn a_point_without_a_position_is_cut_by_the_one_before_it() {
     let world = talked();
     let manual =
         world.engine.save(&SaveRequest { note: Some("x".into()), ..SaveRequest::of(key(), PointKind::Manual) });
-    let cut = world.engine.preview(&to(manual.unwrap().point.id)).unwrap().cut.unwrap();
+    let cut = world.engine.preview(&both(&manual.unwrap().point.id.to_string())).unwrap().cut.unwrap();
     assert_eq!(cut.rule, "end of turn 2");
     // With nothing before it files go back alone, and it is said; the conversation is never cut at random.
     let other = SessionKey::parse("h:o").unwrap();

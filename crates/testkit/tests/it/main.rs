@@ -11,6 +11,7 @@ mod machine;
 mod matrix;
 mod prefix;
 mod scan;
+mod theme_j;
 mod tracer;
 mod transaction;
 mod world;

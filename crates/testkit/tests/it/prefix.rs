@@ -50,7 +50,7 @@ fn a_log_that_went_on_is_judged_by_its_newest_points() {
     let world = rewritten();
     turn_of(&world, &key(), 3, "v3");
     assert_eq!(world.engine.preview(&to("h:s/t3^")).unwrap().cut.unwrap().rule, "end of turn 2");
-    assert_eq!(world.engine.preview(&to("h:s/t3")).unwrap().cut.unwrap().rule, "end of turn 3");
+    assert_eq!(world.engine.preview(&both("h:s/t3")).unwrap().cut.unwrap().rule, "end of turn 3");
     refused(&world, "h:s/t2");
 }
 
@@ -85,7 +85,7 @@ fn k45_a_name_stores_its_cut_and_a_digest_of_the_log_up_to_it() {
     let point = world.engine.find(None, "h:s/t2").unwrap().point.unwrap();
     let name = world.engine.name(&point, "good", None).unwrap();
     assert_eq!(name.boundary.unwrap().seq(), Seq(4));
-    assert_eq!(world.engine.preview(&to("good")).unwrap().cut.unwrap().rule, "end of turn 2");
+    assert_eq!(world.engine.preview(&both("good")).unwrap().cut.unwrap().rule, "end of turn 2");
     world.sessions.lose(&key(), Seq(4));
     let gone = world.engine.preview(&to("good")).unwrap_err();
     assert_eq!((gone.code(), gone.kind()), ("INVALID_BOUNDARY", ErrorKind::Decision));
@@ -185,7 +185,7 @@ fn a_point_without_a_digest_is_checked_by_its_neighbours() {
     }
     refused(&world, "h:s/t3^");
     capture_in(&world, &key(), 3, PointKind::TurnEnd, Beat::TurnEnd(Turn(3)));
-    assert_eq!(world.engine.preview(&to("h:s/t3")).unwrap().cut.unwrap().rule, "end of turn 3");
+    assert_eq!(world.engine.preview(&both("h:s/t3")).unwrap().cut.unwrap().rule, "end of turn 3");
 }
 
 /// What was stored beyond the cut is wrong, and nothing that is right reaches as far as the cut: where the rewriting began

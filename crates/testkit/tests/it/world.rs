@@ -18,6 +18,20 @@ use workspace_fs::{Crash, RealWorkspace};
 #[derive(Debug, Default)]
 pub(crate) struct TestClock {
     ahead: AtomicI64,
+    /// A file that somebody goes on writing while others sleep.
+    busy_file: Mutex<Option<PathBuf>>,
+}
+
+impl TestClock {
+    /// Turns the clock by so many milliseconds.
+    pub(crate) fn turn(&self, by: i64) {
+        self.ahead.fetch_add(by, Ordering::Relaxed);
+    }
+
+    /// From now on somebody writes `file` whenever others sleep; `None`: no longer.
+    pub(crate) fn busy_on(&self, file: Option<PathBuf>) {
+        *self.busy_file.lock().unwrap() = file;
+    }
 }
 
 impl Clock for TestClock {
@@ -26,7 +40,11 @@ impl Clock for TestClock {
         Timestamp(i64::try_from(real).unwrap() + self.ahead.load(Ordering::Relaxed))
     }
     fn sleep(&self, time: Duration) {
-        self.ahead.fetch_add(i64::try_from(time.as_millis()).unwrap(), Ordering::Relaxed);
+        self.turn(i64::try_from(time.as_millis()).unwrap());
+        if let Some(file) = &*self.busy_file.lock().unwrap() {
+            let text = std::fs::read_to_string(file).unwrap_or_default();
+            std::fs::write(file, text + ".").unwrap();
+        }
     }
     fn read_local(&self, _: &str) -> Option<Timestamp> {
         None
@@ -171,7 +189,7 @@ pub(crate) struct World {
     pub(crate) memory: Arc<index_store::MemoryIndex>,
     pub(crate) trap: Arc<Trap>,
     pub(crate) approver: Arc<Yes>,
-    clock: Arc<TestClock>,
+    pub(crate) clock: Arc<TestClock>,
     ids: Arc<Counter>,
     pub(crate) lock: Arc<LocalLock>,
     pub(crate) sessions: Arc<testkit::MemoryLog>,
