@@ -178,7 +178,7 @@ fn session_hints(error: &SessionError, typed: &Typed) -> Vec<String> {
             )]
         }
         SessionError::Unsupported => vec![
-            "rwd reads and cuts the session logs of dsh, below $DSH_HOME, else ~/.dsh".into(),
+            "rwd cuts session logs of dsh, in format 0, below $DSH_HOME, else ~/.dsh".into(),
             format!("to see which there are: {}", typed.other(&["session", "list"])),
             files(),
         ],
