@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use checkpoint_core::{
-    Address, Approver, Clock, Engine, EngineError, Form, Held, IndexStore, LockError, LockMode, PointQuery, SessionKey,
-    SnapshotBackend, StoreLock, WorkspaceFs,
+    Address, Approver, Clock, Engine, EngineError, Form, Held, IndexStore, LockError, LockMode, PointQuery,
+    SessionError, SessionKey, SnapshotBackend, StoreLock, WorkspaceFs,
 };
 use index_store::{DataDir, Found, IndexKind, Registration, Registry, Standing, WorkspaceLock};
 pub(crate) use rwd_engine::Located;
@@ -213,6 +213,9 @@ impl Opened {
         // One that only its harness knows must be named in full.
         if found.is_empty() && run.world.sessions.can_fork(&exact) {
             return Ok(Some(exact));
+        }
+        if found.is_empty() && !matches!(run.world.sessions.header(&exact), Err(SessionError::NotFound(_))) {
+            return Err(EngineError::Session(SessionError::Unsupported).into());
         }
         let given = format!("session {text}");
         match found.as_slice() {

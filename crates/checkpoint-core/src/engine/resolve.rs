@@ -426,9 +426,13 @@ impl Engine {
         let found: Vec<&Session> = known.iter().filter(fits).collect();
         match found.as_slice() {
             [one] => Ok(one.key.clone()),
-            [] => match full.filter(|key| self.parts.sessions.can_fork(key)) {
-                Some(key) => Ok(key),
-                None => Err(EngineError::NotFound {
+            [] => match full {
+                Some(key) if self.parts.sessions.can_fork(&key) => Ok(key),
+                // It is there, and can only be read.
+                Some(key) if !matches!(self.parts.sessions.header(&key), Err(SessionError::NotFound(_))) => {
+                    Err(SessionError::Unsupported.into())
+                }
+                _ => Err(EngineError::NotFound {
                     given: format!("session {text}"),
                     choices: known.iter().take(CHOICES).map(|s| s.key.to_string()).collect(),
                 }),

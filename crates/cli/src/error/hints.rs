@@ -178,10 +178,12 @@ fn session_hints(error: &SessionError, typed: &Typed) -> Vec<String> {
             )]
         }
         SessionError::Unsupported => vec![
-            "rwd reads and cuts the session logs of dsh, below $DSH_HOME, else ~/.dsh".into(),
+            "rwd cuts session logs of dsh, in format 0, below $DSH_HOME, else ~/.dsh".into(),
             format!("to see which there are: {}", typed.other(&["session", "list"])),
-            files(),
-        ],
+        ]
+        .into_iter()
+        .chain(typed.words.iter().any(|word| matches!(&**word, "to" | "preview" | "back")).then(files))
+        .collect(),
         SessionError::UnsupportedFormat { session, .. } | SessionError::Corrupt { session, .. } => {
             vec![format!("to see why: {}", typed.other(&["session", "verify", &session.to_string()])), files()]
         }

@@ -359,6 +359,11 @@ fn verify(run: &Run, one: &OneSession) -> Result<u8, CliError> {
             let at = problem.seq.map(|seq| format!(" at event {seq}")).unwrap_or_default();
             put!(out, "{}{at}: {}\n", problem.code, shown(&problem.message));
         }
+        // What cannot be read here may still load there.
+        if answer.problems.iter().any(|problem| problem.code == "UNSUPPORTED_VERSION") {
+            put!(out, "{}: nothing can be said of it here\n", shown(&answer.id));
+            return out;
+        }
         let load = if answer.loadable { "the harness can load it" } else { "the harness refuses it" };
         let strict = if answer.strict { "every rule is kept" } else { "rules are broken" };
         put!(out, "{}: {load}; {strict}; {}\n", shown(&answer.id), text::count(answer.events, "event"));

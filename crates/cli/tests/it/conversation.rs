@@ -168,6 +168,32 @@ fn without_a_log_both_is_refused_and_says_where_it_looked() {
     }
 }
 
+/// A log of a format that can only be read, or not even that, is there all the same: it is not called unknown.
+#[test]
+fn a_log_of_a_newer_format_is_not_unknown() {
+    let home = talked(Encoding::Plain);
+    let six = path(&home.sandbox.json(0, &["session", "show", "six"])["path"]);
+    for (id, version, name) in [("new", 4, "session.v4.jsonl"), ("odd", 9, "session.jsonl")] {
+        let dir = six.parent().unwrap().with_file_name(id);
+        std::fs::create_dir(&dir).unwrap();
+        let cwd = serde_json::to_string(&home.sandbox.work()).unwrap();
+        let head = format!(
+            r#"{{"type":"session","version":{version},"id":"{id}","createdAt":1,"isSeeded":false,"delegationDepth":0,"cwd":{cwd}}}"#
+        );
+        std::fs::write(dir.join(name), head + "\n").unwrap();
+        let address = format!("dsh:{id}/t1");
+        let session = format!("dsh:{id}");
+        for args in [&["to", &address, "--chat", "--yes"][..], &["mark", "--session", &session]] {
+            let error = home.sandbox.json(3, args);
+            assert_eq!(error["error"]["code"], "FORK_UNSUPPORTED", "{args:?}: {error}");
+            assert_eq!(error.to_string().contains("--files"), args[0] == "to", "{error}");
+        }
+    }
+    let told = home.sandbox.rwd(&["session", "verify", "odd"]);
+    assert_eq!(told.code, 8);
+    assert!(told.out.contains("nothing can be said of it here") && !told.out.contains("refuses"), "{}", told.out);
+}
+
 /// The recorded session of three turns, with a workspace that went along and points of every turn.
 pub(crate) fn played() -> DshHome {
     let home = DshHome::of("02-edits-3turn");

@@ -1,5 +1,8 @@
 //! What the README tells a newcomer to type works as typed.
 
+use testkit::dsh_logs::Encoding;
+
+use crate::dsh_home::DshHome;
 use crate::sandbox::{Sandbox, listed};
 
 /// The commands of the block under a heading, without their remarks.
@@ -63,6 +66,38 @@ fn first_use() {
         }
     }
     assert_eq!(told, ["save", "save", "log", "diff", "preview", "to", "undo"]);
+}
+
+/// The section on conversations, with a session whose id is `ID` and whose later turns are the exploration.
+#[test]
+fn conversations() {
+    let events = DshHome::of("02-edits-3turn").logs().events("edits3").unwrap();
+    let mut home = DshHome::new();
+    home.put("ID", &events[..61], Encoding::Zstd);
+    home.sandbox.write("a", "one\n");
+    home.sandbox.ok(&["save"]);
+    let files = home.sandbox.tree();
+    let mut children = Vec::new();
+    for command in commands("## Conversations") {
+        match words(&command).as_slice() {
+            ["…"] => {
+                children = home.new_logs();
+                home.put("ID", &events, Encoding::Zstd);
+            }
+            ["rwd", args @ ..] => {
+                if args.first() == Some(&"to") {
+                    assert_eq!(home.sandbox.rwd(args).code, 4, "{command}");
+                    home.sandbox.ok(&[args, &["--yes"]].concat());
+                } else {
+                    home.sandbox.ok(args);
+                }
+            }
+            other => panic!("the README says {other:?}"),
+        }
+        home.unchanged();
+    }
+    assert_eq!((children.len(), home.new_logs().len()), (1, 1), "the cut made a session, and the fold one more");
+    assert_eq!(home.sandbox.tree(), files);
 }
 
 /// Without that second save, the refusal says why.

@@ -1,5 +1,7 @@
 //! What a crash leaves is named, blocks writing, and goes forward or back.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use checkpoint_core::{
@@ -238,4 +240,29 @@ fn a_save_without_a_registry_goes_on_with_the_points_there_were() {
     sandbox.ok(&["save"]);
     sandbox.ok(&["to", "first", "--yes"]);
     assert_eq!(sandbox.read("a"), "one");
+}
+
+/// Story 15: what is gone from the store is named, the rest restores, and `doctor` does not send anybody to `doctor`.
+#[test]
+fn story_15_doctor_says_what_to_do_about_missing_content() {
+    let sandbox = Sandbox::new();
+    let packs = || -> BTreeSet<PathBuf> {
+        let dir = sandbox.store().join("git/objects/pack");
+        std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect()
+    };
+    sandbox.write("a", "one");
+    sandbox.ok(&["save", "--name", "first"]);
+    let before = packs();
+    sandbox.write("a", "two");
+    sandbox.ok(&["save", "--name", "second"]);
+    for pack in packs().difference(&before) {
+        std::fs::remove_file(pack).unwrap();
+    }
+    let found = sandbox.json(8, &["doctor"]);
+    let failed: Vec<_> =
+        found["checks"].as_array().unwrap().iter().filter(|check| check["status"] == "failed").collect();
+    assert!(failed.iter().any(|check| check["check"] == "points"), "{found}");
+    assert!(failed.iter().all(|check| !check["hint"].as_str().unwrap_or_default().ends_with(" doctor")), "{found}");
+    assert_eq!(sandbox.json(8, &["to", "second", "--yes", "--overwrite-drift"])["error"]["code"], "not-restorable");
+    assert_eq!(sandbox.read("a"), "two");
 }
