@@ -384,6 +384,8 @@ impl Machine {
     }
 
     fn restored(&mut self, at: usize, before: &Scan, done: &Outcome, exact: bool, ask: bool) {
+        // The guard looked: what had been taken back by then never was.
+        self.close_edits(false, before);
         let after = self.world.scan();
         let touched = differing(before, &after);
         let planned: BTreeSet<&[u8]> = done.plan.changes.iter().map(|c| c.path.as_bytes()).collect();
@@ -481,6 +483,7 @@ impl Machine {
         match result {
             Ok(done) if done.status == Status::Nothing => {}
             Ok(done) => {
+                self.close_edits(false, &before);
                 let after = self.world.scan();
                 let touched = differing(&before, &after);
                 let planned: BTreeSet<&[u8]> = done.plan.changes.iter().map(|c| c.path.as_bytes()).collect();
