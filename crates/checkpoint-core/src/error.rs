@@ -356,10 +356,11 @@ impl EngineError {
                 | SessionError::AlreadyExists(_)
                 | SessionError::NotLive(_)
                 | SessionError::Unsupported
+                | SessionError::UnsupportedFormat { .. }
+                | SessionError::Corrupt { .. }
                 | SessionError::PrefixChanged { .. },
             ) => ErrorKind::Decision,
             Self::Index(IndexError::TooNew { .. } | IndexError::TooOld { .. } | IndexError::Damaged { .. })
-            | Self::Session(SessionError::UnsupportedFormat { .. } | SessionError::Corrupt { .. })
             | Self::Snapshot(
                 SnapshotError::TooNew { .. }
                 | SnapshotError::Missing { .. }

@@ -398,24 +398,31 @@ fn exit_code(error: &CliError) -> u8 {
     }
 }
 
-/// How a run ends that a session log has stopped. What the session refuses is a decision; a log that cannot be followed
-/// is damage.
+/// How a run ends that a session log has stopped: what the session or its harness refuses is a decision (design § 9).
 pub(crate) fn log_exit(error: &LogError) -> u8 {
     match error {
         LogError::NotFound { .. } => exit::NOT_FOUND,
         LogError::AlreadyExists { .. } | LogError::InvalidBoundary { .. } | LogError::OpenTurn { .. } => exit::DECISION,
         LogError::BadId { .. } | LogError::BadTarget { .. } => exit::USAGE,
-        LogError::Duplicate { .. }
-        | LogError::Misplaced { .. }
-        | LogError::MixedEncodings { .. }
-        | LogError::FlatLayout { .. }
-        | LogError::UnsupportedVersion { .. }
-        | LogError::UnknownEvent { .. }
-        | LogError::NoHeader { .. }
-        | LogError::RetiredHeader { .. }
-        | LogError::Corrupt { .. } => exit::DAMAGED,
+        error if is_refused_log(error) => exit::DECISION,
         _ => exit::FAILURE,
     }
+}
+
+/// True when the log, or the folder it lies in, is one that its harness would not load, or that cannot be judged here.
+pub(crate) const fn is_refused_log(error: &LogError) -> bool {
+    matches!(
+        error,
+        LogError::Duplicate { .. }
+            | LogError::Misplaced { .. }
+            | LogError::MixedEncodings { .. }
+            | LogError::FlatLayout { .. }
+            | LogError::UnsupportedVersion { .. }
+            | LogError::UnknownEvent { .. }
+            | LogError::NoHeader { .. }
+            | LogError::RetiredHeader { .. }
+            | LogError::Corrupt { .. }
+    )
 }
 
 fn causes(error: &CliError) -> Vec<String> {

@@ -130,7 +130,7 @@ fn an_unknown_event_before_the_cut_stops_both_halves() {
     let state = || (sandbox.tree(), tree(&home.path()));
     let before = state();
     for args in [&["preview", "t4", "--chat"][..], &["to", "t4", "--chat", "--yes"], &["to", "t4", "--both", "--yes"]] {
-        let error = sandbox.json(8, &[args, &["--session", "dsh:noisy"]].concat());
+        let error = sandbox.json(3, &[args, &["--session", "dsh:noisy"]].concat());
         assert_eq!(error["error"]["code"], "UNSUPPORTED_FORMAT", "{error}");
         assert!(error["error"]["hints"][0].as_str().unwrap().contains("session verify dsh:noisy"), "{error}");
     }
