@@ -111,8 +111,11 @@ impl Engine {
         if let Some(cut) = &cut {
             self.parts.sessions.check_fork(&cut.session, cut.boundary)?;
         }
-        let ends_there = match (request.scope, &cut, found.log.get()?) {
-            (Scope::Default, Some(cut), Some(map)) => map.ends_at(cut.boundary),
+        // Asked only where there is a cut, which was read from the log: what goes back alone does not need it.
+        let ends_there = match &cut {
+            Some(cut) if request.scope == Scope::Default => {
+                found.log.get()?.is_some_and(|map| map.ends_at(cut.boundary))
+            }
             _ => false,
         };
         let (point, session) = (found.point, found.log.session().clone());

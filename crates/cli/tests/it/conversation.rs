@@ -140,6 +140,26 @@ fn an_unknown_event_before_the_cut_stops_both_halves() {
     sandbox.json(0, &["to", "t2", "--chat", "--yes", "--session", "dsh:noisy"]);
 }
 
+/// Files alone go back whatever has become of the log: nobody asks it.
+#[test]
+fn a_damaged_log_does_not_keep_files_from_going_back() {
+    let mut home = talked(Encoding::Plain);
+    let mut events = six_turns();
+    events[3].seq.0 += 1;
+    home.put("broken", &events, Encoding::Plain);
+    let sandbox = &home.sandbox;
+    sandbox.write("a", "before");
+    let point = ["--session", "dsh:broken", "save", "--turn", "1", "--kind"];
+    sandbox.json(0, &[&point[..], &["turn-start"]].concat());
+    sandbox.write("a", "after");
+    sandbox.json(0, &[&point[..], &["turn-end"]].concat());
+    let to = ["to", "t1^", "--yes", "--session", "dsh:broken"];
+    assert_eq!(sandbox.json(3, &[&to[..], &["--both"]].concat())["error"]["code"], "CORRUPT_LOG");
+    assert_eq!(sandbox.read("a"), "after");
+    sandbox.json(0, &[&to[..], &["--files"]].concat());
+    assert_eq!(sandbox.read("a"), "before");
+}
+
 /// A child that was made and has recorded nothing does not keep the logs from being asked again.
 #[test]
 fn story_10_a_second_time() {
