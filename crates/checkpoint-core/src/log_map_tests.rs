@@ -1,5 +1,6 @@
 use super::*;
-use crate::{Consistency, ObjectId, Ord, PointId, Position, Snapshot, Timestamp, WorkspaceId};
+use crate::Position;
+use crate::record::sample_point;
 
 fn key() -> SessionKey {
     SessionKey::new("h", "s").unwrap()
@@ -29,44 +30,16 @@ fn log() -> LogMap {
     ])
 }
 
-fn point(ord: u64, kind: PointKind, turn: Option<u32>, step: Option<u32>, seq: Option<u64>) -> Point {
-    let object = ObjectId::from_bytes([1; 20]);
+fn point(ord: u8, kind: PointKind, turn: Option<u32>, step: Option<u32>, seq: Option<u64>) -> Point {
     Point {
-        id: PointId::from_bytes([u8::try_from(ord).unwrap(); 16]),
-        ord: Ord(ord),
-        workspace: WorkspaceId::from_bytes([7; 16]),
-        incarnation: 0,
-        session: key(),
         turn: turn.map(Turn),
         step: step.map(Step),
-        kind,
-        snapshot: Some(Snapshot { tree: object, meta: object }),
-        gap: None,
-        missed: None,
-        trigger: None,
-        call_id: None,
-        note: None,
-        at: Timestamp(0),
-        walk_started: Timestamp(0),
-        changed: 0,
-        files: 0,
-        new_bytes: 0,
-        skipped: 0,
-        consistency: Consistency::Quiet,
-        live: Vec::new(),
-        head: None,
         position: seq.map(|seq| Position { seq: Seq(seq), anchor: None, prefix: None }),
-        listed: true,
-        under_intent: false,
-        late: Vec::new(),
-        operation: None,
-        sensitive: Vec::new(),
-        damaged: None,
-        host_state: None,
+        ..sample_point(ord, key(), kind)
     }
 }
 
-fn within(ord: u64, turn: u32, step: u32) -> Point {
+fn within(ord: u8, turn: u32, step: u32) -> Point {
     point(ord, PointKind::Mutation, Some(turn), Some(step), None)
 }
 

@@ -405,3 +405,42 @@ pub struct Mark {
     /// When it was set.
     pub at: Timestamp,
 }
+
+/// A record of an empty workspace, for tests: its place, its time and its ids are all made of `n`.
+#[cfg(test)]
+pub(crate) fn sample_point(n: u8, session: SessionKey, kind: PointKind) -> Point {
+    let object = ObjectId::from_bytes([n; 20]);
+    Point {
+        id: PointId::from_bytes([n; 16]),
+        ord: Ord(u64::from(n)),
+        workspace: WorkspaceId::from_bytes([0; 16]),
+        incarnation: 0,
+        session,
+        turn: None,
+        step: None,
+        kind,
+        snapshot: Some(Snapshot { tree: object, meta: object }),
+        gap: None,
+        missed: None,
+        trigger: None,
+        call_id: None,
+        note: None,
+        at: Timestamp(i64::from(n)),
+        walk_started: Timestamp(i64::from(n)),
+        changed: 0,
+        files: 0,
+        new_bytes: 0,
+        skipped: 0,
+        consistency: Consistency::Quiet,
+        live: Vec::new(),
+        head: None,
+        position: None,
+        listed: true,
+        under_intent: false,
+        late: Vec::new(),
+        operation: None,
+        sensitive: Vec::new(),
+        damaged: None,
+        host_state: None,
+    }
+}

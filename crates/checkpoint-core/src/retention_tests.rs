@@ -1,41 +1,10 @@
 use super::*;
-use crate::{Consistency, ObjectId, Ord, Snapshot, Turn, WorkspaceId};
+use crate::Turn;
+use crate::record::sample_point;
 
 fn point(n: u8, session: &str, kind: PointKind, turn: u32, new_bytes: u64) -> Point {
-    let id = ObjectId::from_bytes([n; 20]);
-    Point {
-        id: PointId::from_bytes([n; 16]),
-        ord: Ord(u64::from(n)),
-        workspace: WorkspaceId::from_bytes([0; 16]),
-        incarnation: 0,
-        session: SessionKey::parse(session).unwrap(),
-        turn: Some(Turn(turn)),
-        step: None,
-        kind,
-        snapshot: Some(Snapshot { tree: id, meta: id }),
-        gap: None,
-        missed: None,
-        trigger: None,
-        call_id: None,
-        note: None,
-        at: Timestamp(i64::from(n)),
-        walk_started: Timestamp(i64::from(n)),
-        changed: 0,
-        files: 0,
-        new_bytes,
-        skipped: 0,
-        consistency: Consistency::Quiet,
-        live: Vec::new(),
-        head: None,
-        position: None,
-        listed: true,
-        under_intent: false,
-        late: Vec::new(),
-        operation: None,
-        sensitive: Vec::new(),
-        damaged: None,
-        host_state: None,
-    }
+    let session = SessionKey::parse(session).unwrap();
+    Point { turn: Some(Turn(turn)), new_bytes, ..sample_point(n, session, kind) }
 }
 
 fn pruned(points: &[Point], pinned: &[u8], bytes: u64, quota: Quota) -> Vec<(u8, Rule)> {

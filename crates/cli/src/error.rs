@@ -404,25 +404,9 @@ pub(crate) fn log_exit(error: &LogError) -> u8 {
         LogError::NotFound { .. } => exit::NOT_FOUND,
         LogError::AlreadyExists { .. } | LogError::InvalidBoundary { .. } | LogError::OpenTurn { .. } => exit::DECISION,
         LogError::BadId { .. } | LogError::BadTarget { .. } => exit::USAGE,
-        error if is_refused_log(error) => exit::DECISION,
+        error if error.is_refusal() => exit::DECISION,
         _ => exit::FAILURE,
     }
-}
-
-/// True when the log, or the folder it lies in, is one that its harness would not load, or that cannot be judged here.
-pub(crate) const fn is_refused_log(error: &LogError) -> bool {
-    matches!(
-        error,
-        LogError::Duplicate { .. }
-            | LogError::Misplaced { .. }
-            | LogError::MixedEncodings { .. }
-            | LogError::FlatLayout { .. }
-            | LogError::UnsupportedVersion { .. }
-            | LogError::UnknownEvent { .. }
-            | LogError::NoHeader { .. }
-            | LogError::RetiredHeader { .. }
-            | LogError::Corrupt { .. }
-    )
 }
 
 fn causes(error: &CliError) -> Vec<String> {

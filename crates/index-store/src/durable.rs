@@ -43,19 +43,20 @@ pub(crate) fn create_new(path: &Path) -> io::Result<File> {
 
 /// A name beside `path` that nobody else uses.
 pub(crate) fn temporary(path: &Path) -> io::Result<PathBuf> {
-    let mut random = [0; 8];
-    getrandom::fill(&mut random).map_err(io::Error::other)?;
-    let mut name = path.file_name().map_or_else(OsString::new, OsString::from);
-    name.push(format!(".{}.tmp", data_encoding::HEXLOWER.encode(&random)));
-    Ok(path.with_file_name(name))
+    beside::<8>(path, |random| format!(".{random}.tmp"))
 }
 
 /// A name beside `path` for a file that is kept because it is damaged.
 pub(crate) fn aside(path: &Path) -> io::Result<PathBuf> {
-    let mut random = [0; 4];
+    beside::<4>(path, |random| format!(".damaged-{random}"))
+}
+
+/// The name of `path` with an ending made of so many random bytes, as hexadecimal digits.
+fn beside<const BYTES: usize>(path: &Path, ending: impl FnOnce(&str) -> String) -> io::Result<PathBuf> {
+    let mut random = [0; BYTES];
     getrandom::fill(&mut random).map_err(io::Error::other)?;
     let mut name = path.file_name().map_or_else(OsString::new, OsString::from);
-    name.push(format!(".damaged-{}", data_encoding::HEXLOWER.encode(&random)));
+    name.push(ending(&data_encoding::HEXLOWER.encode(&random)));
     Ok(path.with_file_name(name))
 }
 

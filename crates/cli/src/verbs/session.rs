@@ -10,7 +10,7 @@ use harness_adapter::sessions::dsh::{
 
 use super::plan_text::go_on;
 use crate::args::{LogsArgs, OneSession, SessionVerb};
-use crate::error::{CliError, is_refused_log, log_exit};
+use crate::error::{CliError, log_exit};
 use crate::run::Run;
 use crate::text::put;
 use crate::wire::{self, shown};
@@ -342,7 +342,7 @@ fn verify(run: &Run, one: &OneSession) -> Result<u8, CliError> {
     let answer = match home.logs.inspect(&id) {
         Ok(found) => checked(&home, id, &found)?,
         // A log that cannot even be opened is what was asked about.
-        Err(error) if is_refused_log(&error) => wire::SessionVerified {
+        Err(error) if error.is_refusal() => wire::SessionVerified {
             path: unreadable(&home, &id),
             id,
             loadable: false,
@@ -398,7 +398,7 @@ fn checked(home: &Home, id: String, found: &Inspection) -> Result<wire::SessionV
     });
     match read {
         // Where the log ends early what is open there says nothing.
-        Err(error) if is_refused_log(&error) => {}
+        Err(error) if error.is_refusal() => {}
         Err(error) => return Err(error.into()),
         Ok(_) => {
             let word = |severity| if severity == Severity::Open { "open" } else { "broken" };

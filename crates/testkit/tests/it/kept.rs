@@ -52,6 +52,18 @@ struct Meddled {
     apply: Box<Apply>,
 }
 
+impl Meddled {
+    fn around(
+        inner: Arc<dyn WorkspaceFs>,
+        apply: impl Fn(&dyn WorkspaceFs, &Change, &Temporaries, usize, &dyn BlobStore) -> Result<(), FsError>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Arc<dyn WorkspaceFs> {
+        Arc::new(Self { inner, apply: Box::new(apply) })
+    }
+}
+
 impl std::fmt::Debug for Meddled {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Meddled")
@@ -112,11 +124,7 @@ fn content_of_two_others_at_once_is_kept_both_times() {
     let both = Barrier::new(2);
     world.composed(
         |inner| {
-            let apply = move |inner: &dyn WorkspaceFs,
-                              change: &Change,
-                              temporaries: &Temporaries,
-                              n: usize,
-                              store: &dyn BlobStore| {
+            Meddled::around(inner, move |inner, change, temporaries, n, store| {
                 // The way back goes through.
                 if change.after.blob() == Some(testkit::blob_id(b"two")) {
                     return inner.apply(change, temporaries, n, store);
@@ -125,8 +133,7 @@ fn content_of_two_others_at_once_is_kept_both_times() {
                 let stored = blobs[usize::from(change.path == path("b"))];
                 let found = PathState::Absent;
                 Err(FsError::Changed { path: change.path.clone(), found, stored: Some(stored) })
-            };
-            Arc::new(Meddled { inner, apply: Box::new(apply) })
+            })
         },
         |builder| builder,
     );
@@ -175,11 +182,7 @@ fn half_made(gone: bool, at: u64) -> Option<u64> {
     let (trap, count, tried) = (Arc::clone(&world.trap), Arc::clone(&steps), AtomicBool::new(false));
     world.composed(
         |inner| {
-            let apply = move |inner: &dyn WorkspaceFs,
-                              change: &Change,
-                              temporaries: &Temporaries,
-                              n: usize,
-                              store: &dyn BlobStore| {
+            Meddled::around(inner, move |inner, change, temporaries, n, store| {
                 // The way back goes through.
                 if tried.swap(true, Ordering::SeqCst) {
                     return inner.apply(change, temporaries, n, store);
@@ -192,8 +195,7 @@ fn half_made(gone: bool, at: u64) -> Option<u64> {
                     return done;
                 }
                 Err(FsError::Io { path: change.path.clone(), source: std::io::Error::other("no more") })
-            };
-            Arc::new(Meddled { inner, apply: Box::new(apply) })
+            })
         },
         |builder| builder,
     );

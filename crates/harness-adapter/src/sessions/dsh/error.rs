@@ -249,6 +249,12 @@ impl LogError {
         }
     }
 
+    /// True when the log, or the folder it lies in, is one that its harness would not load, or that cannot be judged here.
+    pub const fn is_refusal(&self) -> bool {
+        self.breaks_list()
+            || matches!(self, Self::UnsupportedVersion { .. } | Self::UnknownEvent { .. } | Self::NoHeader { .. })
+    }
+
     /// True when the host's own list of all sessions fails while this is so.
     pub(super) const fn breaks_list(&self) -> bool {
         matches!(

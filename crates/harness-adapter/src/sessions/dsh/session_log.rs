@@ -27,13 +27,7 @@ pub(super) fn translate(session: &SessionKey, error: LogError) -> SessionError {
         LogError::UnsupportedVersion { .. } | LogError::UnknownEvent { .. } => {
             SessionError::UnsupportedFormat { session: session.clone(), source: error.into() }
         }
-        LogError::Corrupt { .. }
-        | LogError::NoHeader { .. }
-        | LogError::RetiredHeader { .. }
-        | LogError::Duplicate { .. }
-        | LogError::Misplaced { .. }
-        | LogError::MixedEncodings { .. }
-        | LogError::FlatLayout { .. } => SessionError::Corrupt { session: session.clone(), source: error.into() },
+        error if error.is_refusal() => SessionError::Corrupt { session: session.clone(), source: error.into() },
         _ => SessionError::Harness { source: error.into() },
     }
 }
