@@ -6,7 +6,7 @@ use harness_adapter::sessions::dsh::{DshLogs, row_of};
 
 use crate::{
     fork::logs,
-    world::{Home, PROJECT},
+    world::{Home, PROJECT, fixture},
 };
 
 /// The copy holds what the host made of the log itself when it loaded it.
@@ -58,5 +58,19 @@ fn corrupt_logs_are_not_repaired() {
     for (id, code) in [("shared", "CORRUPT_LOG"), ("noisy", "UNKNOWN_EVENT"), ("nobody", "SESSION_NOT_FOUND")] {
         assert_eq!(logs(&home).repair(id, &dir.path().join("copy")).unwrap_err().code(), code);
     }
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+/// Found by random damage: a header that belongs into another folder. The host loads no such log, so there is nothing that
+/// it would make of it.
+#[test]
+fn a_log_in_the_wrong_folder_is_not_repaired() {
+    let log = "cases/15-torn-plaintext/whole/sessions/--home-user-shop--/torn/session.jsonl";
+    let text = fs::read_to_string(fixture(log)).unwrap().replacen("/home/user/shop", "/home/user/shoq", 1);
+    let mut home = Home::of(&[]);
+    home.put(PROJECT, "torn", "session.jsonl", text.as_bytes());
+    assert_eq!(home.logs().load("torn").unwrap_err().code(), "MISPLACED_LOG");
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(logs(&home).repair("torn", &dir.path().join("copy")).unwrap_err().code(), "MISPLACED_LOG");
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
 }

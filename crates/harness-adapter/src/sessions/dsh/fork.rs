@@ -431,8 +431,7 @@ impl DshLogs {
     ///
     /// A log that the host would refuse is not repaired. After an error nothing is left at `to`.
     pub fn repair(&self, id: &str, to: &Path) -> Result<Repaired, LogError> {
-        let found = self.find(id)?;
-        let mut log = found.open()?;
+        let (found, mut log) = self.open_loadable(id)?;
         if log.header.version != WRITTEN {
             let version = log.header.version.to_string();
             return Err(LogError::UnsupportedVersion { path: log.path, version, write: true });
