@@ -56,6 +56,32 @@ impl Engine {
         Ok(all)
     }
 
+    /// Where a point of `kind` that is made now could cut its session, with a digest of the log up to there: what shows
+    /// later that the log was rewritten. For callers that are not told a position by the host.
+    ///
+    /// Reads the whole log. `None` where there is no door, nothing to cut off, or a log that cannot be read or does not
+    /// show yet what came before `turn`: hosts write late, and no position is better than that of an earlier turn.
+    pub fn position_now(&self, session: &SessionKey, kind: PointKind, turn: Option<Turn>) -> Option<Position> {
+        let log = LazyLog::new(self, session.clone());
+        let map = log.if_readable()?;
+        let last = map.beats().last()?.0;
+        let at = match turn {
+            Some(turn) if map.turn_start(turn).is_some() => {
+                let end = map.turn_end(turn).filter(|_| kind == PointKind::TurnEnd);
+                end.or(map.before_turn(session, turn).ok()?)
+            }
+            Some(turn) if map.turns().last().is_some_and(|last| *last > turn || map.turn_end(*last).is_none()) => None,
+            _ => boundary_before(map.beats(), last),
+        }?;
+        match self.parts.sessions.prefix_digest(session, at.seq()) {
+            Ok(prefix) => Some(Position { seq: at.seq(), anchor: None, prefix: Some(prefix) }),
+            Err(error) => {
+                tracing::debug!(%error, %session, "the point stores no position");
+                None
+            }
+        }
+    }
+
     fn boundary(
         &self,
         found: &Found<'_>,
@@ -73,7 +99,10 @@ impl Engine {
             (CutAt::EndOf(turn) | CutAt::Before(turn), _) => Some(*turn),
             (CutAt::AtOrBefore(seq), _) => map.turn_at(*seq),
             (CutAt::Stored(boundary, _), _) => map.turn_at(boundary.seq()),
-            (CutAt::Point, Some(place)) => place.turn(map),
+            // What a point says of its turn goes before what is read from its position, which may lie before that turn.
+            (CutAt::Point, Some(place)) => {
+                found.point.as_ref().filter(|p| p.session == *session).and_then(|p| p.turn).or_else(|| place.turn(map))
+            }
             (CutAt::Point, None) => None,
         };
         match (rule, turn) {
@@ -96,8 +125,12 @@ impl Engine {
 
     /// Where the conversation of `found` was when `point` was made.
     fn place_in(&self, point: &Point, found: &Found<'_>, known: &[Session]) -> Result<Place, EngineError> {
+        // A position before the point's turn is the cut that there was; the log may show the turn by now.
+        let map = found.log.get()?;
+        let began = |turn, seq| map.is_some_and(|map| map.turn_at(seq) != Some(turn) && map.turn_start(turn).is_some());
         let direct = |point: &Point| match (&point.position, point.turn) {
             (_, Some(turn)) if point.kind == PointKind::TurnEnd => Some(Place::End(turn)),
+            (Some(position), Some(turn)) if began(turn, position.seq) => Some(Place::In(turn)),
             (Some(position), _) => Some(Place::At(position.seq)),
             (None, Some(turn)) => Some(Place::In(turn)),
             (None, None) => None,

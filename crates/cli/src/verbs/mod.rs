@@ -22,7 +22,7 @@ use checkpoint_core::{Approver, Point};
 
 use crate::approve::{Asker, Consent, StopOnYes};
 use crate::args::Verb;
-use crate::compose::{self, Opened};
+use crate::compose::{self, Located, Opened};
 use crate::config::{MayRestore, Settings};
 use crate::error::CliError;
 use crate::run::Run;
@@ -67,7 +67,11 @@ pub(crate) fn dispatch(run: &Run, verb: Verb) -> Result<u8, CliError> {
 
 /// Opens the workspace here for a verb that restores nothing.
 fn open(run: &Run) -> Result<Opened, CliError> {
-    let located = compose::find(run)?;
+    open_located(run, compose::find(run)?)
+}
+
+/// The same where the workspace is known.
+fn open_located(run: &Run, located: Located) -> Result<Opened, CliError> {
     let settings = Settings::load(&run.world, Some(located.root()), run.global.force)?;
     compose::open(run, located, settings, &|_, _| Ok(asker(run, Consent::Nobody)))
 }

@@ -33,7 +33,7 @@ pub(crate) fn save(run: &Run, args: &SaveArgs) -> Result<u8, CliError> {
     let located = if args.kind == SaveKind::Interrupt { compose::find(run)? } else { compose::find_or_register(run)? };
     let registered = located.standing == Standing::New;
     if registered {
-        run.out.remark(&format!("{} is a workspace of rwd from now on", located.root().display()));
+        run.out.remark(&compose::registered(&located));
     } else if located.standing == Standing::NewIncarnation {
         run.out.remark(&format!(
             "{} was replaced since the last point; older points need --adopt",
@@ -103,8 +103,12 @@ const fn kind(kind: SaveKind) -> Option<PointKind> {
 }
 
 fn capture(opened: &Opened, args: &SaveArgs, kind: PointKind, key: SessionKey) -> Result<Taken, CliError> {
+    let turn = args.turn.map(Turn);
+    // Before the capture: what the log gains meanwhile is no part of this state.
+    let position = opened.engine.position_now(&key, kind, turn);
     let request = SaveRequest {
-        turn: args.turn.map(Turn),
+        position,
+        turn,
         step: args.step.map(Step),
         trigger: args.trigger.clone(),
         note: args.note.clone(),
