@@ -58,7 +58,7 @@ pub(crate) fn preview(run: &Run, args: &ToArgs) -> Result<u8, CliError> {
         return Err(EngineError::Stale { paths: Vec::new() }.into());
     }
     let facts = opened.facts(run)?;
-    let answer = preview_answer(run, &preview, &request.policy, &facts, unfinished);
+    let answer = preview_answer(run, &preview, &request.policy, &facts, unfinished.as_ref());
     run.out.answer(&answer, |answer| {
         let mut out = plan_text(answer, run.out.below());
         for decision in &answer.decisions {

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use checkpoint_core::{
-    Consistency, EngineError, Point, PointKind, PointQuery, SaveRequest, SessionKey, Skipped, Step, Turn,
+    Consistency, EngineError, Intent, Point, PointKind, PointQuery, SaveRequest, SessionKey, Skipped, Step, Turn,
 };
 use index_store::Standing;
 
@@ -43,7 +43,7 @@ pub(crate) fn save(run: &Run, args: &SaveArgs) -> Result<u8, CliError> {
     let settings = Settings::load(&run.world, Some(located.root()), run.global.force)?;
     let opened = compose::open(run, located, settings, &|_, _| Ok(super::asker(run, Consent::Nobody)))?;
     let unfinished = super::unfinished(run, &opened)?;
-    let Some(kind) = kind(args.kind) else { return interrupt(run, &opened, &key, begun, unfinished) };
+    let Some(kind) = kind(args.kind) else { return interrupt(run, &opened, &key, begun, unfinished.as_ref()) };
     run.stop.listen();
     let taken = capture(&opened, args, kind, key)?;
     let Taken { point, created, skipped, warnings } = taken;
@@ -64,7 +64,7 @@ pub(crate) fn save(run: &Run, args: &SaveArgs) -> Result<u8, CliError> {
         session: point.session.to_string(),
         turn: point.turn.map(|turn| turn.0),
         warnings,
-        unfinished,
+        unfinished: super::operation_of(unfinished.as_ref()),
     };
     let ended = run.out.answer(&answer, |answer| human(run, answer, &point));
     // Only now: nobody waits for this.
@@ -128,7 +128,7 @@ fn interrupt(
     opened: &Opened,
     key: &SessionKey,
     begun: Instant,
-    unfinished: Option<String>,
+    unfinished: Option<&Intent>,
 ) -> Result<u8, CliError> {
     let (turn, told, warnings, code) = match opened.engine.interrupt(key) {
         Ok(turn) => (Some(turn.0), format!("turn {turn} is marked interrupted; no point made"), Vec::new(), exit::OK),
@@ -152,7 +152,7 @@ fn interrupt(
         session: key.to_string(),
         turn,
         warnings,
-        unfinished,
+        unfinished: super::operation_of(unfinished),
     };
     run.out.answer(&answer, |_| wire::shown(&told) + "\n")?;
     Ok(code)

@@ -448,6 +448,13 @@ fn story_11_killed_in_the_fork_it_is_finished_with_the_child_chosen_before() {
         let chosen = operations["operations"][0]["childSessionId"].as_str().unwrap().to_owned();
         let unfinished = sandbox.json(7, &["to", "t1", "--yes"]);
         assert_eq!(unfinished["error"]["op"], operations["operations"][0]["id"]);
+        // Nobody is sent on a way that is closed.
+        let hints = unfinished["error"]["hints"].as_array().unwrap();
+        assert_eq!(hints, &["to do the rest: rwd recover --finish"]);
+        assert_eq!(sandbox.json(0, &["preview", "t1"])["decisions"].as_array().unwrap(), hints);
+        for told in [sandbox.ok(&["status"]).out, sandbox.ok(&["log"]).out, sandbox.ok(&["diff"]).err] {
+            assert!(told.contains("recover --finish") && !told.contains("--back"), "{told}");
+        }
         let back = sandbox.json(3, &["recover", "--back"]);
         assert_eq!(back["error"]["code"], "only-forward");
         let done = sandbox.json(0, &["recover", "--finish"]);
