@@ -91,6 +91,14 @@ fn stored<'a>(table: &'a toml::Table, key: &str) -> Option<&'a str> {
     table.get("hooks")?.get("state")?.get(key)?.get("trusted_hash")?.as_str()
 }
 
+/// True when `config.toml` turns all hooks off. One that cannot be read says nothing.
+pub fn hooks_are_off(config: &str) -> bool {
+    let Ok(table) = read(config) else { return false };
+    let features = table.get("features");
+    let says = |name: &str| features.and_then(|features| features.get(name)).and_then(toml::Value::as_bool);
+    says("hooks").or_else(|| says("codex_hooks")) == Some(false)
+}
+
 /// What `config.toml` says of a hook.
 pub fn trust_state(config: &str, entry: &TrustEntry) -> Result<Trust, Mistake> {
     let table = read(config)?;
@@ -191,6 +199,16 @@ mod tests {
                 Ok(Trust::Trusted)
             );
         }
+    }
+
+    #[test]
+    fn hooks_can_be_turned_off_under_two_names() {
+        assert!(hooks_are_off("[features]\nhooks = false\n") && hooks_are_off("features.codex_hooks = false\n"));
+        assert!(
+            !hooks_are_off("[features]\nhooks = true\ncodex_hooks = false\n")
+                && !hooks_are_off("")
+                && !hooks_are_off("[")
+        );
     }
 
     #[test]

@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn a_command_names_its_program_and_is_known_again() {
-        for program in ["rwd", "/usr/local/bin/rwd", "/opt/a b/rwd", "/home/é/rwd"] {
+        for program in ["rwd", "/usr/local/bin/rwd", "/opt/a b/rwd", "/é/rwd"] {
             let command = hook_command(program, "gemini").unwrap();
             assert_eq!(program_of(&command, "gemini"), Some(program), "{command}");
             assert!(is_ours(&command, "gemini") && !is_ours(&command, "claude"), "{command}");

@@ -147,11 +147,11 @@ impl Surroundings<'_> {
             Agent::Cline => vec![self.home.join("Documents/Cline"), self.home.join(".cline")],
         }
     }
+}
 
-    /// The home of Codex, where its `config.toml` is.
-    pub fn codex_home(&self) -> PathBuf {
-        self.dir("CODEX_HOME", ".codex")
-    }
+/// The settings of Codex that say which hooks are trusted.
+pub fn codex_config(around: &Surroundings<'_>) -> PathBuf {
+    around.dir("CODEX_HOME", ".codex").join("config.toml")
 }
 
 /// How an agent was found: its program, else a directory of its settings.

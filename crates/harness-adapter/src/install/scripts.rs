@@ -1,6 +1,6 @@
 //! Hooks that are files of their own: the plugin of opencode and the scripts of Cline.
 
-use super::command::hook_command;
+use super::command::{self, hook_command};
 
 /// The first line of a script's own comment; a file that holds it is ours.
 const MARK: &str = "Written by `rwd init`; `rwd uninstall` removes it.";
@@ -8,6 +8,19 @@ const MARK: &str = "Written by `rwd init`; `rwd uninstall` removes it.";
 /// True for a script that rwd wrote.
 pub fn is_ours(text: &str) -> bool {
     text.contains(MARK)
+}
+
+/// The program that a script of ours runs.
+pub fn program_of(text: &str) -> Option<String> {
+    for line in text.lines() {
+        if let Some(quoted) = line.strip_prefix("const PROGRAM = ").and_then(|rest| rest.strip_suffix(';')) {
+            return serde_json::from_str(quoted).ok();
+        }
+        if let Some(program) = command::program_of(line, "cline") {
+            return Some(program.to_owned());
+        }
+    }
+    None
 }
 
 /// What Cline calls; each is a file of that name.
@@ -125,7 +138,7 @@ export const RwdPlugin = async ({{ directory, worktree }}) => {{
     event: async (input) => {{
       try {{
         const event = input?.event ?? {{}};
-        if (!["session.created", "session.idle", "session.error", "session.deleted"].includes(event.type)) return;
+        if (!["session.created", "session.idle", "session.deleted"].includes(event.type)) return;
         const properties = event.properties ?? {{}};
         const info = properties.info ?? {{}};
         await send("event", {{
@@ -150,6 +163,10 @@ mod tests {
         for program in ["rwd", "/opt/a b/rwd"] {
             let (cline, opencode) = (cline(program), opencode(program));
             assert!(is_ours(&cline) && is_ours(&opencode));
+            assert_eq!(
+                [program_of(&cline), program_of(&opencode)],
+                [Some(program.to_owned()), Some(program.to_owned())]
+            );
             assert!(cline.starts_with("#!/bin/sh\n") && cline.contains(program) && cline.ends_with("|| exit 0'\n"));
             assert!(opencode.contains(&format!("const PROGRAM = \"{program}\";")));
         }
