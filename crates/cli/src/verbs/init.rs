@@ -76,7 +76,12 @@ pub(crate) fn init(run: &Run, args: &InitArgs) -> Result<u8, CliError> {
     }
     let opened = compose::open(run, located, settings, &|_, _| Ok(super::asker(run, Consent::Nobody)))?;
     super::unfinished(run, &opened)?;
-    first_point(&opened, &mut answer)?;
+    if let Err(error) = first_point(&opened, &mut answer) {
+        if !plan.changes.is_empty() {
+            run.out.remark("the hooks are set up; the first point is missing");
+        }
+        return Err(error);
+    }
     answer.agents = plan.agents;
     answer.next = next(run, &answer);
     answer.ms = milliseconds(begun);
@@ -157,6 +162,9 @@ fn plan(around: &Around<'_>, args: &InitArgs) -> Result<Plan, CliError> {
             }
             plan.agents.push(entry);
         }
+    }
+    if let (false, Some(other)) = (plan.agents.is_empty(), around.other_program()) {
+        plan.warnings.push(format!("hooks run the rwd of PATH, {}, which is not this program", other.display()));
     }
     if args.trust_codex && !plan.agents.iter().any(|entry| entry.agent == Agent::Codex.name()) {
         plan.warnings.push("--trust-codex does nothing: Codex is not set up".to_owned());
