@@ -1,10 +1,14 @@
 //! The command line (design § 9).
 
+mod hook;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use checkpoint_core::{BoundaryRule, DriftPolicy, GuardMode, Scope};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(crate) use self::hook::HookArgs;
 
 /// Undo for coding agents: take back what an agent did to a workspace, and take the taking back back
 #[derive(Parser, Debug)]
@@ -132,6 +136,8 @@ pub(crate) enum Verb {
         /// The shell
         shell: clap_complete::Shell,
     },
+    /// Take in what an agent reports on standard input; called by its hooks
+    Hook(HookArgs),
     /// Show in a temporary directory what rwd does, and check every byte
     Demo(DemoArgs),
 }
@@ -163,6 +169,7 @@ impl Verb {
             Self::Session(_) => "session",
             Self::Config(_) => "config",
             Self::Completions { .. } => "completions",
+            Self::Hook(_) => "hook",
             Self::Demo(_) => "demo",
         }
     }
