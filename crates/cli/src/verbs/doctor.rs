@@ -244,7 +244,10 @@ impl Doctor<'_> {
         match opened.engine.unfinished() {
             Ok(None) => self.ok("operations", "none is unfinished"),
             Ok(Some(intent)) => {
-                let error = checkpoint_core::EngineError::Unfinished { operation: intent.operation };
+                let error = checkpoint_core::EngineError::Unfinished {
+                    operation: intent.operation,
+                    forking: intent.state == checkpoint_core::IntentState::Forking,
+                };
                 self.failed("operations", &error.into());
             }
             Err(error) => self.failed("operations", &error.into()),

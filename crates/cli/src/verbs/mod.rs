@@ -19,15 +19,15 @@ mod status;
 
 use std::sync::Arc;
 
-use checkpoint_core::{Approver, Point};
+use checkpoint_core::{Approver, Intent, IntentState, Point};
 
 use crate::approve::{Asker, Consent, StopOnYes};
 use crate::args::Verb;
-use crate::compose::{self, Opened};
+use crate::compose::{self, Located, Opened};
 use crate::config::{MayRestore, Settings};
 use crate::error::CliError;
 use crate::run::Run;
-use crate::{demo, exit, text, wire};
+use crate::{demo, exit, wire};
 
 /// Runs a verb; gives its exit code.
 pub(crate) fn dispatch(run: &Run, verb: Verb) -> Result<u8, CliError> {
@@ -69,23 +69,37 @@ pub(crate) fn dispatch(run: &Run, verb: Verb) -> Result<u8, CliError> {
 
 /// Opens the workspace here for a verb that restores nothing.
 fn open(run: &Run) -> Result<Opened, CliError> {
-    let located = compose::find(run)?;
+    open_located(run, compose::find(run)?)
+}
+
+/// The same where the workspace is known.
+fn open_located(run: &Run, located: Located) -> Result<Opened, CliError> {
     let settings = Settings::load(&run.world, Some(located.root()), run.global.force)?;
     compose::open(run, located, settings, &|_, _| Ok(asker(run, Consent::Nobody)))
 }
 
 /// The operation that `rwd recover` would settle. People are told on standard error.
-fn unfinished(run: &Run, opened: &Opened) -> Result<Option<String>, CliError> {
-    let open = opened.engine.unfinished()?.map(|intent| intent.operation.to_string());
-    if let Some(op) = &open {
-        run.out.remark(&format!("warning: {}", unfinished_line(run, op)));
+fn unfinished(run: &Run, opened: &Opened) -> Result<Option<Intent>, CliError> {
+    let open = opened.engine.unfinished()?;
+    if let Some(intent) = &open {
+        run.out.remark(&format!("warning: {}", unfinished_line(run, intent)));
     }
     Ok(open)
 }
 
-fn unfinished_line(run: &Run, op: &str) -> String {
-    let way = |way| run.typed.other(&["recover", way]);
-    format!("operation {} is unfinished: {} or {}", text::short(op), way("--finish"), way("--back"))
+/// The operation, as answers name it.
+fn operation_of(intent: Option<&Intent>) -> Option<String> {
+    intent.map(|intent| intent.operation.to_string())
+}
+
+fn unfinished_line(run: &Run, intent: &Intent) -> String {
+    let ways: Vec<String> = recover_ways(intent).iter().map(|way| run.typed.other(&["recover", way])).collect();
+    format!("operation {} is unfinished: {}", intent.operation.short(), ways.join(" or "))
+}
+
+/// How an operation can be settled: once the host was asked for the child, only forwards.
+fn recover_ways(intent: &Intent) -> &'static [&'static str] {
+    if intent.state == IntentState::Forking { &["--finish"] } else { &["--finish", "--back"] }
 }
 
 fn asker(run: &Run, consent: Consent) -> Arc<dyn Approver> {
