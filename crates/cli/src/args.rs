@@ -1,14 +1,16 @@
 //! The command line (design § 9).
 
+mod hook;
+mod init;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use checkpoint_core::{BoundaryRule, DriftPolicy, GuardMode, Scope};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-mod init;
-
-pub(crate) use init::{InitArgs, RunArgs, ScopeChoice, UninstallArgs};
+pub(crate) use self::hook::HookArgs;
+pub(crate) use self::init::{InitArgs, RunArgs, ScopeChoice, UninstallArgs};
 
 /// Undo for coding agents: take back what an agent did to a workspace, and take the taking back back
 #[derive(Parser, Debug)]
@@ -142,6 +144,8 @@ pub(crate) enum Verb {
         /// The shell
         shell: clap_complete::Shell,
     },
+    /// Take in what an agent reports on standard input; called by its hooks
+    Hook(HookArgs),
     /// Show in a temporary directory what rwd does, and check every byte
     Demo(DemoArgs),
 }
@@ -176,6 +180,7 @@ impl Verb {
             Self::Session(_) => "session",
             Self::Config(_) => "config",
             Self::Completions { .. } => "completions",
+            Self::Hook(_) => "hook",
             Self::Demo(_) => "demo",
         }
     }

@@ -166,25 +166,30 @@ fn after(opened: &Opened, point: &Point) {
     settle(opened, point.kind == PointKind::TurnEnd || point.ord.0.is_multiple_of(EVERY));
 }
 
+/// The same at the end of a turn or session, whatever its last point was.
+pub(super) fn retain(opened: &Opened) {
+    settle(opened, true);
+}
+
 fn settle(opened: &Opened, retention: bool) {
     if retention {
-        let pruned = opened
-            .snapshots
-            .usage()
-            .map_err(CliError::from)
-            .and_then(|usage| Ok(opened.engine.prune(usage.own_bytes)?));
-        if let Err(error) = pruned {
-            tracing::warn!(%error, "retention did not run");
-        }
+        prune(opened);
     }
-    if let Err(error) = opened.index.maintain() {
-        tracing::warn!(%error, "the index was not maintained");
+    maintain(opened);
+}
+
+fn prune(opened: &Opened) {
+    let pruned =
+        opened.snapshots.usage().map_err(CliError::from).and_then(|usage| Ok(opened.engine.prune(usage.own_bytes)?));
+    if let Err(error) = pruned {
+        tracing::warn!(%error, "retention did not run");
     }
 }
 
-/// The same after the end of a turn.
-pub(super) fn tidy_up(opened: &Opened) {
-    settle(opened, true);
+fn maintain(opened: &Opened) {
+    if let Err(error) = opened.index.maintain() {
+        tracing::warn!(%error, "the index was not maintained");
+    }
 }
 
 fn human(run: &Run, answer: &wire::Saved, point: &Point) -> String {
