@@ -386,18 +386,25 @@ fn trust(around: &Around<'_>, give: bool, entry: &mut AgentEntry, plan: &mut Pla
 /// The pinned first point; the one of an earlier call stays.
 fn first_point(opened: &Opened, answer: &mut wire::Initialised) -> Result<(), CliError> {
     let names = opened.index.names()?;
-    if let Some(name) = names.iter().find(|name| name.label == NAME) {
-        let point = opened.index.point(&name.point)?;
-        answer.point = Some(wire::FirstPoint {
-            id: name.point.to_string(),
-            name: NAME.to_owned(),
-            created: false,
-            files: point.as_ref().map_or(0, |point| point.files),
-        });
-        if let Some(snapshot) = point.and_then(|point| point.snapshot) {
-            answer.skipped = wire::skipped(&opened.snapshots.skipped(&snapshot)?);
+    let named = names.iter().find(|name| name.label == NAME);
+    if let Some(point) = named.map(|name| opened.index.point(&name.point)).transpose()?.flatten() {
+        let whole = point.snapshot.as_ref().filter(|_| point.damaged.is_none());
+        if let Some(snapshot) = whole.filter(|_| point.incarnation == opened.located.incarnation()) {
+            answer.point = Some(wire::FirstPoint {
+                id: point.id.to_string(),
+                name: NAME.to_owned(),
+                created: false,
+                files: point.files,
+            });
+            answer.skipped = wire::skipped(&opened.snapshots.skipped(snapshot)?);
+            return Ok(());
         }
-        return Ok(());
+        // The directory was replaced, or the point is broken: it stays pinned under another name.
+        let taken = |label: &String| names.iter().any(|name| name.label == *label);
+        if let Some(label) = (1u32..).map(|n| format!("{NAME}-{n}")).find(|label| !taken(label)) {
+            opened.engine.name(&point, &label, None)?;
+            answer.warnings.push(format!("the first point of an earlier time here is called {label} now"));
+        }
     }
     let request = SaveRequest {
         name: Some(NAME.to_owned()),

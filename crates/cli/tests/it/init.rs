@@ -473,6 +473,25 @@ fn what_a_killed_init_left_can_be_taken_out_whole() {
     assert_eq!(world.sandbox.tree(), work);
 }
 
+/// Cloned anew: the first point of what was there before is none of what is there now.
+#[test]
+fn a_directory_that_was_replaced_gets_a_first_point_of_its_own() {
+    let world = World::new(&[]);
+    let first = world.init();
+    fs::rename(world.sandbox.work(), world.sandbox.top().join("aside")).unwrap();
+    world.sandbox.write("a", "another\n");
+    let second = world.init();
+    assert_eq!(second["point"]["created"], true, "{second}");
+    assert!(second["warnings"].to_string().contains("init-1"), "{second}");
+    world.sandbox.write("a", "later\n");
+    world.sandbox.ok(&["to", "init", "--overwrite-drift", "--yes"]);
+    assert_eq!(world.sandbox.read("a"), "another\n");
+    let names: Vec<Value> = world.sandbox.json(0, &["log", "--named"])["points"].as_array().unwrap().clone();
+    let of = |id: &Value| names.iter().find(|point| point["id"] == *id).unwrap()["names"].to_string();
+    assert!(of(&first["point"]["id"]).contains("init-1"), "{names:?}");
+    assert_eq!(world.init()["point"]["id"], second["point"]["id"]);
+}
+
 #[test]
 fn points_stay_unless_their_removal_is_asked_for() {
     let world = World::new(&["claude"]);
