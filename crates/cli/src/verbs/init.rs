@@ -58,7 +58,7 @@ pub(crate) fn init(run: &Run, args: &InitArgs) -> Result<u8, CliError> {
             agent.status = "planned";
         }
         answer.agents = plan.agents;
-        answer.next = vec![run.typed.other(&["init"])];
+        answer.next = vec![run.typed.with(&[]).replace(" --dry-run", "")];
         answer.ms = milliseconds(begun);
         run.out.answer(&answer, |answer| human(run, answer))?;
         return Ok(exit::OK);
@@ -224,7 +224,7 @@ fn of_agent(
                         return Err(in_the_way(
                             &place.path,
                             "is somebody else's, and there can be only one",
-                            "move it away, or leave this agent out: rwd init --agent NAME",
+                            "move it away, or name the agents to go on with: --agent NAME",
                         ));
                     }
                     // A script that may not be run is none.
@@ -386,18 +386,25 @@ fn trust(around: &Around<'_>, give: bool, entry: &mut AgentEntry, plan: &mut Pla
 /// The pinned first point; the one of an earlier call stays.
 fn first_point(opened: &Opened, answer: &mut wire::Initialised) -> Result<(), CliError> {
     let names = opened.index.names()?;
-    if let Some(name) = names.iter().find(|name| name.label == NAME) {
-        let point = opened.index.point(&name.point)?;
-        answer.point = Some(wire::FirstPoint {
-            id: name.point.to_string(),
-            name: NAME.to_owned(),
-            created: false,
-            files: point.as_ref().map_or(0, |point| point.files),
-        });
-        if let Some(snapshot) = point.and_then(|point| point.snapshot) {
-            answer.skipped = wire::skipped(&opened.snapshots.skipped(&snapshot)?);
+    let first = names.iter().find(|name| name.label == NAME);
+    if let Some(point) = first.map(|name| opened.index.point(&name.point)).transpose()?.flatten() {
+        let whole = point.snapshot.as_ref().filter(|_| point.damaged.is_none());
+        if let Some(snapshot) = whole.filter(|_| point.incarnation == opened.located.incarnation()) {
+            answer.point = Some(wire::FirstPoint {
+                id: point.id.to_string(),
+                name: NAME.to_owned(),
+                created: false,
+                files: point.files,
+            });
+            answer.skipped = wire::skipped(&opened.snapshots.skipped(snapshot)?);
+            return Ok(());
         }
-        return Ok(());
+        // The directory was replaced, or the point is broken: it stays pinned under another name.
+        let taken = |label: &String| names.iter().any(|name| name.label == *label);
+        if let Some(label) = (1..=u32::MAX).map(|n| format!("{NAME}-{n}")).find(|label| !taken(label)) {
+            opened.engine.name(&point, &label, None)?;
+            answer.warnings.push(format!("the first point of an earlier time here is called {label} now"));
+        }
     }
     let request = SaveRequest {
         name: Some(NAME.to_owned()),
@@ -452,8 +459,11 @@ fn human(run: &Run, answer: &wire::Initialised) -> String {
         for file in &answer.files {
             put!(out, "\n{}\n", shown_diff(&file.diff));
         }
-        put!(out, "nothing was changed; to do it: {}\n", run.typed.other(&["init"]));
+        put!(out, "nothing was changed; to do it: {}\n", answer.next.join(" "));
         return out;
+    }
+    if !answer.files.is_empty() {
+        out.push_str("an agent that is running reads this when it is started again\n");
     }
     if answer.files.iter().any(|file| file.backup.is_some()) {
         out.push_str("earlier contents are kept; rwd uninstall puts them back\n");
