@@ -16,6 +16,7 @@ mod session;
 mod settings;
 mod show;
 mod status;
+mod talks;
 
 use std::sync::Arc;
 
