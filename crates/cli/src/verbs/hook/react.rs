@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use checkpoint_core::{EngineError, PointKind, PointQuery, SaveRequest, SessionKey, Step, Turn};
+use checkpoint_core::{EngineError, PointKind, PointQuery, Position, SaveRequest, Seq, SessionKey, Step, Turn};
 use harness_adapter::hooks::answer::{Answer, reaches_model, reaches_user};
 use harness_adapter::hooks::state::{OpenTurn, SessionState};
 use harness_adapter::hooks::turns::{Action, Capture, step};
-use harness_adapter::hooks::{HookEvent, What};
+use harness_adapter::hooks::{Agent, HookEvent, What};
 use index_store::Standing;
 
 use super::store::{self, Kept};
@@ -32,16 +32,20 @@ const SWEEP_AFTER: u32 = 256;
 pub(super) struct Reaction {
     /// To be said.
     pub(super) answer: Answer,
-    /// To be tidied once it was said.
-    tidy: Option<Box<Opened>>,
+    /// To be tidied once it was said: the index after a turn, with `true` all of it.
+    tidy: Option<(Box<Opened>, bool)>,
 }
 
 impl Reaction {
     /// What nobody should wait for.
     pub(super) fn afterwards(self) {
-        if let Some(opened) = self.tidy {
-            save::retain(&opened);
-            store::sweep(opened.located.dir.path());
+        match self.tidy {
+            Some((opened, true)) => {
+                save::retain(&opened);
+                store::sweep(opened.located.dir.path());
+            }
+            Some((opened, false)) => save::maintain(&opened),
+            None => {}
         }
     }
 }
@@ -102,7 +106,20 @@ fn unplaced(event: &HookEvent, error: &CliError) -> Reaction {
 }
 
 fn unprotected(why: &str) -> String {
-    format!("rwd: this turn is not protected: {why}. `rwd status` tells more")
+    format!("rwd: this turn is not protected in full: {why}. `rwd status` tells more")
+}
+
+fn starts_turn(action: &Action) -> bool {
+    matches!(action, Action::Save(capture) if capture.kind == PointKind::TurnStart)
+}
+
+/// Where the conversation is: beginnings and ends of turns count from 0, and the harness's own name of the turn goes
+/// before the count (docs/conversation-doors.md).
+fn position(state: &SessionState, capture: &Capture) -> Option<Position> {
+    let anchor = state.anchor.clone()?;
+    let start = u64::from(capture.turn.saturating_sub(1)) * 2;
+    let seq = if capture.kind == PointKind::TurnEnd { start + 1 } else { start };
+    Some(Position { seq: Seq(seq), anchor: Some(anchor), prefix: None })
 }
 
 /// An error with its causes, on one line.
@@ -146,9 +163,11 @@ impl Hooked<'_> {
             self.learn(&mut kept.state, &session)?;
         }
         let event = self.event.clone();
-        let mut actions = step(&mut kept.state, &event, &mut |state, key| number::number(&event, key, state.last_turn));
+        let mut actions = step(&mut kept.state, &event, &mut |state, key| number::number(&event, key, state));
         let retain = actions.last() == Some(&Action::Retain);
         actions.retain(|action| *action != Action::Retain);
+        let starts = actions.iter().any(starts_turn);
+        let ended = before.turn.is_some() && kept.state.turn.is_none();
         if !actions.is_empty() {
             if let Err(error) = self.open() {
                 self.unrecorded = true;
@@ -159,14 +178,17 @@ impl Hooked<'_> {
         }
         if self.unrecorded {
             // As if it had not been reported: a turn that nothing is known of begins at its next tool.
-            kept.state = before.clone();
+            let open = before.turn.clone().filter(|_| !starts);
+            kept.state = SessionState { turn: open, ..before.clone() };
         }
         self.tell(&mut kept.state, &mut reaction.answer);
         let over = retain && kept.state.unswept > 0;
         let many = kept.state.unswept >= SWEEP_AFTER && kept.state.turn.is_none();
         if (over || many) && self.open().is_ok() {
             kept.state.unswept = 0;
-            reaction.tidy = self.opened.take().map(Box::new);
+            reaction.tidy = self.opened.take().map(|opened| (Box::new(opened), true));
+        } else if ended {
+            reaction.tidy = self.opened.take().map(|opened| (Box::new(opened), false));
         }
         if kept.state != before
             && let Err(error) = kept.keep()
@@ -218,6 +240,7 @@ impl Hooked<'_> {
             if let (Some(call), Some(turn)) = (&point.call_id, point.turn) {
                 state.remember(call, turn.0);
             }
+            state.anchor = point.position.and_then(|position| position.anchor);
         }
         let newest =
             PointQuery { sessions: vec![session.clone()], newest_first: true, limit: Some(1), ..PointQuery::default() };
@@ -233,9 +256,7 @@ impl Hooked<'_> {
         answer: &mut Answer,
     ) -> Result<(), CliError> {
         let index = std::sync::Arc::clone(&self.open()?.index);
-        let begins = actions
-            .iter()
-            .any(|action| matches!(action, Action::Save(capture) if capture.kind == PointKind::TurnStart));
+        let begins = actions.iter().any(starts_turn);
         let seen = match state.seen {
             Some(seen) => seen,
             None => told::seen_at_first(&*index, session)?,
@@ -257,7 +278,8 @@ impl Hooked<'_> {
         let ended = match action {
             Action::Save(capture) => {
                 let starts = capture.kind == PointKind::TurnStart;
-                let saved = self.save(session, capture);
+                let position = position(state, &capture);
+                let saved = self.save(session, capture, position);
                 let unrecorded = matches!(
                     saved.as_ref().err().and_then(CliError::engine),
                     Some(EngineError::Gap { point: None, .. })
@@ -284,7 +306,7 @@ impl Hooked<'_> {
         Ok(())
     }
 
-    fn save(&mut self, session: &SessionKey, capture: Capture) -> Result<(), CliError> {
+    fn save(&mut self, session: &SessionKey, capture: Capture, position: Option<Position>) -> Result<(), CliError> {
         let process = (capture.kind == PointKind::TurnStart).then(|| harness::process(&self.event)).flatten();
         let (budget, spent) = (self.budget(), self.begun.elapsed());
         let opened = self.open()?;
@@ -295,6 +317,7 @@ impl Hooked<'_> {
             step: capture.step.map(Step),
             trigger: capture.trigger,
             call_id: capture.call,
+            position,
             process,
             deadline: Some(deadline),
             ..SaveRequest::of(session.clone(), capture.kind)
@@ -310,7 +333,9 @@ impl Hooked<'_> {
     /// What the user is told, once a session.
     fn tell(&self, state: &mut SessionState, answer: &mut Answer) {
         let mut news: Vec<String> = state.pending.take().into_iter().collect();
-        if self.located.standing == Standing::New {
+        // Where only the model could be told, it need not be.
+        let speaks = matches!(self.event.agent, Agent::Claude | Agent::Codex | Agent::Gemini);
+        if self.located.standing == Standing::New && speaks {
             news.push(format!("rwd: {} is a workspace from now on", self.located.root().display()));
         }
         if let Some(why) = self.missed.as_deref().filter(|_| !state.gap_told) {
