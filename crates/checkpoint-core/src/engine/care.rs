@@ -1,12 +1,12 @@
 //! Names, removal, retention, verification, garbage collection.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use crate::retention::{Stock, prune};
 use crate::{
-    Batch, BoundarySeq, Damage, DropReason, EngineError, EngineEvent, GcReport, IndexOp, LiveObjects, LockMode, Name,
-    OpState, Operation, Point, PointId, PointKind, PointQuery, SessionKey, Snapshot, SnapshotError, Verified,
-    VerifyLevel, check_name,
+    Batch, BoundarySeq, Damage, DropReason, EngineError, EngineEvent, GcReport, IndexOp, LiveObjects, LockError,
+    LockMode, Name, OpState, Operation, Point, PointId, PointKind, PointQuery, SessionKey, Snapshot, SnapshotError,
+    Verified, VerifyLevel, check_name,
 };
 
 use super::Engine;
@@ -198,6 +198,20 @@ impl Engine {
             }
         }
         Ok(self.parts.snapshots.gc(&live, dry_run, &*self.parts.progress)?)
+    }
+
+    /// Joins small pieces of the store when captures have left too many (design § 4), and says how many went. For after
+    /// the answer: with nothing to do it costs nothing, and while anybody else works on the workspace it does nothing.
+    /// Only objects are moved, so an open intent is no obstacle.
+    pub fn consolidate(&self) -> Result<u64, EngineError> {
+        if !self.parts.snapshots.is_scattered()? {
+            return Ok(0);
+        }
+        let _held = match self.parts.lock.acquire(LockMode::Exclusive, Duration::ZERO) {
+            Err(LockError::Busy) => return Ok(0),
+            held => held?,
+        };
+        Ok(self.parts.snapshots.consolidate(&*self.parts.progress)?)
     }
 
     /// Checks every point and remembers which cannot be restored.

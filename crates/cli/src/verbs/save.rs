@@ -169,9 +169,7 @@ fn after(opened: &Opened, point: &Point) {
             tracing::warn!(%error, "retention did not run");
         }
     }
-    if let Err(error) = opened.index.maintain() {
-        tracing::warn!(%error, "the index was not maintained");
-    }
+    super::tidy_up(opened);
 }
 
 fn human(run: &Run, answer: &wire::Saved, point: &Point) -> String {

@@ -202,6 +202,34 @@ fn after_a_collection_nothing_cached_counts() {
     assert_eq!((blind.snapshot, blind.warnings.len()), (first.snapshot, 1));
 }
 
+/// Joining packs removes no object, so what is cached still counts: no file is read again, in this process and another.
+#[test]
+fn after_a_consolidation_everything_cached_counts() {
+    let mut world = World::new();
+    world.put("still", "never changes");
+    for n in 0..40 {
+        world.put("d/f", n.to_string());
+        world.capture_next();
+    }
+    World::settle();
+    world.capture_next();
+    let mut resident = World::new();
+    std::mem::swap(&mut world.backend, &mut resident.backend);
+    world.reopen();
+    assert!(world.backend.is_scattered().unwrap());
+    let packs = world.backend.pack_count().unwrap() as u64;
+    let went = world.backend.consolidate(&NoProgress).unwrap();
+    assert_eq!(world.backend.pack_count().unwrap() as u64, packs - went);
+    let cached = std::fs::read(world.cache()).unwrap();
+    for backend in [&resident.backend, &world.backend] {
+        let again = crate::world::capture_with(backend, &world.ask);
+        assert_eq!(Some(again.snapshot), world.ask.base);
+        assert_eq!(again.new_bytes, 0);
+        backend.verify(&again.snapshot, VerifyLevel::Rehash).unwrap();
+    }
+    assert_eq!(std::fs::read(world.cache()).unwrap(), cached);
+}
+
 #[test]
 fn a_store_that_lost_its_packs_is_filled_again() {
     let mut world = World::new();

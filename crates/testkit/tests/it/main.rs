@@ -4,6 +4,7 @@
 mod crash;
 mod folds;
 mod fork;
+mod growth;
 mod history;
 mod kept;
 mod lineage;
