@@ -11,6 +11,9 @@ use crate::{
 
 use super::Engine;
 
+/// Places between two looks at all points, while there are few.
+const EVERY: u64 = 16;
+
 /// Which points to drop.
 #[derive(Clone, Debug)]
 pub enum DropWhich {
@@ -128,6 +131,18 @@ impl Engine {
             self.tell(&EngineEvent::Dropped { point: *point });
         }
         Ok(dropped)
+    }
+
+    /// Whether it is time for [`Engine::prune`], now that `point` is recorded: at the end of a turn and at every 16th
+    /// place; with many points less often, so that the captures between two looks at all points grow with their number.
+    pub fn prune_is_due(&self, point: &Point) -> Result<bool, EngineError> {
+        // Ids are random, so this is one point in 256.
+        let sample = PointQuery { id_prefix: Some("00".to_owned()), limit: Some(256), ..PointQuery::default() };
+        let many = self.parts.index.points(&sample)?.len() as u64;
+        Ok(match many {
+            0 | 1 => point.kind == PointKind::TurnEnd || point.ord.0.is_multiple_of(EVERY),
+            many => point.ord.0.is_multiple_of(many * EVERY),
+        })
     }
 
     /// Applies retention (design § 8). Cheap when nothing is over a limit; never part of a transaction.

@@ -154,20 +154,16 @@ fn interrupt(
     Ok(code)
 }
 
-/// Retention looks at every point, so captures inside a turn leave it to later ones.
-const EVERY: u64 = 16;
-
-/// Retention and the index's own housekeeping. A failure here takes nothing back from the answer.
+/// Retention and housekeeping. A failure here takes nothing back from the answer.
 fn after(opened: &Opened, point: &Point) {
-    if point.kind == PointKind::TurnEnd || point.ord.0.is_multiple_of(EVERY) {
-        let pruned = opened
-            .snapshots
-            .usage()
-            .map_err(CliError::from)
-            .and_then(|usage| Ok(opened.engine.prune(usage.own_bytes)?));
-        if let Err(error) = pruned {
-            tracing::warn!(%error, "retention did not run");
+    let prune = || -> Result<(), CliError> {
+        if opened.engine.prune_is_due(point)? {
+            opened.engine.prune(opened.snapshots.usage()?.own_bytes)?;
         }
+        Ok(())
+    };
+    if let Err(error) = prune() {
+        tracing::warn!(%error, "retention did not run");
     }
     super::tidy_up(opened);
 }
