@@ -125,6 +125,8 @@ pub enum EngineError {
     Unfinished {
         /// Which.
         operation: OpId,
+        /// True once the host was asked for the child: then it can only be finished.
+        forking: bool,
     },
     /// A turn is open and at work.
     #[error("turn {turn} of session {session} is at work in this workspace")]
@@ -182,8 +184,8 @@ pub enum EngineError {
         /// Why.
         source: FsError,
     },
-    /// Files are restored, but the index could not be told. The operation may show as unfinished.
-    #[error("files were restored, but the end of the operation could not be recorded")]
+    /// It is done, but the index could not be told. The operation may show as unfinished.
+    #[error("it was done, but the end of the operation could not be recorded")]
     Unrecorded {
         /// The operation.
         operation: OpId,
@@ -382,7 +384,7 @@ impl EngineError {
     pub fn operation(&self) -> Option<OpId> {
         match self {
             Self::Expired { operation }
-            | Self::Unfinished { operation }
+            | Self::Unfinished { operation, .. }
             | Self::Changed { operation, .. }
             | Self::Apply { operation, .. }
             | Self::Stuck { operation, .. }

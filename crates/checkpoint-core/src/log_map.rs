@@ -99,11 +99,21 @@ impl LogMap {
 
     /// Where a point lies: where the conversation was when it was made, else the end of the step or turn that it says it
     /// belongs to. `None` while that has not ended, and for a point that says nothing.
+    ///
+    /// A position before the point's own turn is the cut that it would have had, not its place: it stands in only until
+    /// the log shows the turn.
     pub fn place(&self, point: &Point) -> Option<Seq> {
-        if let Some(position) = &point.position {
-            return Some(position.seq);
+        let told = point.position.as_ref().map(|position| position.seq);
+        match (told, point.turn) {
+            (Some(seq), Some(turn)) if self.turn_at(seq) != Some(turn) => self.bound(point, turn).or(Some(seq)),
+            (Some(seq), _) => Some(seq),
+            (None, Some(turn)) => self.bound(point, turn),
+            (None, None) => None,
         }
-        let turn = point.turn?;
+    }
+
+    /// The place of a point that only names its turn and step.
+    fn bound(&self, point: &Point, turn: Turn) -> Option<Seq> {
         match (point.kind, point.step) {
             (PointKind::TurnStart, _) => self.turn_start(turn),
             (PointKind::TurnEnd, _) => self.turn_end(turn).map(BoundarySeq::seq),

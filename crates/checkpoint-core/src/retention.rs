@@ -112,6 +112,22 @@ pub fn prune(stock: &Stock<'_>, quota: &Quota) -> Pruning {
     pruning
 }
 
+/// Places between two looks at all points, while there are few.
+const EVERY: u64 = 16;
+
+/// Whether retention shall look at all points now that `newest` is the newest of about 256 times `sample`.
+///
+/// With many points an end of a turn counts as four places. The choice falls by the point's id, which is random: a
+/// history whose turns all have the same length must not miss it for ever.
+pub(crate) fn is_due(sample: u64, turn_ended: bool, newest: &Point) -> bool {
+    if sample < 2 {
+        return turn_ended || newest.ord.0.is_multiple_of(EVERY);
+    }
+    let random =
+        newest.id.as_bytes().iter().fold(0_u64, |all, byte| all.wrapping_mul(257).wrapping_add(u64::from(*byte)));
+    random.is_multiple_of(if turn_ended { EVERY / 4 * sample } else { EVERY * sample })
+}
+
 /// Oldest first; of mutation, step and auto points the first of each turn last.
 fn order_of_removal<'a>(points: &[&'a Point], rule: Rule) -> Vec<&'a Point> {
     if rule != Rule::Checkpoints {

@@ -1,10 +1,16 @@
 //! The command line (design § 9).
 
+mod hook;
+mod init;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use checkpoint_core::{BoundaryRule, DriftPolicy, GuardMode, Scope};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(crate) use self::hook::HookArgs;
+pub(crate) use self::init::{InitArgs, RunArgs, ScopeChoice, UninstallArgs};
 
 /// Undo for coding agents: take back what an agent did to a workspace, and take the taking back back
 #[derive(Parser, Debug)]
@@ -119,6 +125,12 @@ pub(crate) enum Verb {
     Doctor(DoctorArgs),
     /// Check that every point can be restored
     Verify(VerifyArgs),
+    /// Set up the agents that are here, and make the first point
+    Init(InitArgs),
+    /// Take out of the agents' settings what `rwd init` put there; points stay
+    Uninstall(UninstallArgs),
+    /// Run a command, with points before, while it runs, and after
+    Run(RunArgs),
     /// Take over a workspace that moved, or whose directory was replaced
     Adopt,
     /// Look at session logs of a harness, fork them, check them; needs no workspace
@@ -132,6 +144,8 @@ pub(crate) enum Verb {
         /// The shell
         shell: clap_complete::Shell,
     },
+    /// Take in what an agent reports on standard input; called by its hooks
+    Hook(HookArgs),
     /// Show in a temporary directory what rwd does, and check every byte
     Demo(DemoArgs),
 }
@@ -159,10 +173,14 @@ impl Verb {
             Self::Gc(_) => "gc",
             Self::Doctor(_) => "doctor",
             Self::Verify(_) => "verify",
+            Self::Init(_) => "init",
+            Self::Uninstall(_) => "uninstall",
+            Self::Run(_) => "run",
             Self::Adopt => "adopt",
             Self::Session(_) => "session",
             Self::Config(_) => "config",
             Self::Completions { .. } => "completions",
+            Self::Hook(_) => "hook",
             Self::Demo(_) => "demo",
         }
     }
@@ -645,7 +663,7 @@ mod tests {
             &["session", "show"],
             &["session", "fork", "x", "--at", "1", "--turn", "1"],
             &["session", "fork", "x", "--at", "-1"],
-            &["init"],
+            &["run"],
         ] {
             assert!(parse(bad).is_err(), "{bad:?} was accepted");
         }

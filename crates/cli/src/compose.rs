@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use checkpoint_core::{
-    Address, Approver, Clock, Engine, EngineError, Form, Held, IndexStore, LockError, LockMode, PointQuery,
+    Address, Approver, Clock, Engine, EngineError, Form, Held, IndexStore, LockError, LockMode, PointQuery, Scope,
     SessionError, SessionKey, SnapshotBackend, StoreLock, WorkspaceFs,
 };
 use index_store::{DataDir, Found, IndexKind, Registration, Registry, Standing, WorkspaceLock};
@@ -61,6 +61,33 @@ pub(crate) fn none_at(registry: &Registry, start: PathBuf) -> CliError {
     let roots = orphans.into_iter().filter(|orphan| orphan.exact).filter_map(|orphan| orphan.workspace);
     let lost = roots.map(|workspace| workspace.root).find(|root| start.starts_with(root));
     CliError::NoWorkspace { start, lost }
+}
+
+/// The workspace at or above the start directory; for a cut of the conversation alone, which needs no point, else the
+/// start directory itself, registered now, where a session can be meant (story 10).
+pub(crate) fn find_for(run: &Run, scope: Scope) -> Result<Located, CliError> {
+    match find(run) {
+        Err(CliError::NoWorkspace { start, lost: None }) if scope == Scope::Chat && talks_in(run, &start) => {
+            let located = find_or_register(run)?;
+            run.out.remark(&registered(&located));
+            Ok(located)
+        }
+        found => found,
+    }
+}
+
+/// What people are told about a workspace that was just registered.
+pub(crate) fn registered(located: &Located) -> String {
+    format!("{} is a workspace of rwd from now on", located.root().display())
+}
+
+/// Is a session named that has a log, or does one say that it works here?
+fn talks_in(run: &Run, start: &Path) -> bool {
+    let sessions = &run.world.sessions;
+    match &run.global.session {
+        Some(text) => SessionKey::parse(text).is_ok_and(|key| sessions.can_fork(&key)),
+        None => sessions.working_in(start).is_ok_and(|here| !here.is_empty()),
+    }
 }
 
 /// The workspace to save into: the nearest registered one, else the start directory itself, registered now.

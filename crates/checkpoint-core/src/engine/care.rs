@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use crate::retention::{Stock, prune};
+use crate::retention::{Stock, is_due, prune};
 use crate::{
     Batch, BoundarySeq, Damage, DropReason, EngineError, EngineEvent, GcReport, IndexOp, LiveObjects, LockError,
     LockMode, Name, OpState, Operation, Point, PointId, PointKind, PointQuery, SessionKey, Snapshot, SnapshotError,
@@ -10,9 +10,6 @@ use crate::{
 };
 
 use super::Engine;
-
-/// Places between two looks at all points, while there are few.
-const EVERY: u64 = 16;
 
 /// Which points to drop.
 #[derive(Clone, Debug)]
@@ -133,16 +130,16 @@ impl Engine {
         Ok(dropped)
     }
 
-    /// Whether it is time for [`Engine::prune`], now that `point` is recorded: at the end of a turn and at every 16th
-    /// place; with many points less often, so that the captures between two looks at all points grow with their number.
-    pub fn prune_is_due(&self, point: &Point) -> Result<bool, EngineError> {
+    /// Whether it is time for [`Engine::prune`], after a capture or at the end of a turn: with few points at each end
+    /// of a turn and every 16th place; with many less often, so that the captures between two looks at all points grow
+    /// with their number.
+    pub fn prune_is_due(&self, turn_ended: bool) -> Result<bool, EngineError> {
+        let newest = PointQuery { newest_first: true, limit: Some(1), ..PointQuery::default() };
+        let Some(newest) = self.parts.index.points(&newest)?.pop() else { return Ok(false) };
         // Ids are random, so this is one point in 256.
         let sample = PointQuery { id_prefix: Some("00".to_owned()), limit: Some(256), ..PointQuery::default() };
-        let many = self.parts.index.points(&sample)?.len() as u64;
-        Ok(match many {
-            0 | 1 => point.kind == PointKind::TurnEnd || point.ord.0.is_multiple_of(EVERY),
-            many => point.ord.0.is_multiple_of(many * EVERY),
-        })
+        let sample = self.parts.index.points(&sample)?.len() as u64;
+        Ok(is_due(sample, turn_ended, &newest))
     }
 
     /// Applies retention (design § 8). Cheap when nothing is over a limit; never part of a transaction.

@@ -17,6 +17,7 @@ mod save;
 mod transaction;
 
 pub use care::DropWhich;
+pub use notice::files_notice;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,8 +25,8 @@ use std::time::Duration;
 use crate::fold::{FoldLocks, LocalFolds};
 use crate::{
     Approver, CapturePolicy, Clock, Decision, EngineError, EngineEvent, Held, HostState, IdSource, IndexStore,
-    LockMode, NoProgress, NoSessions, Observer, OpId, PointId, Preview, ProcessId, Progress, Quota, SessionLog,
-    SnapshotBackend, StoreLock, WorkspaceFs, WorkspaceId,
+    IntentState, LockMode, NoProgress, NoSessions, Observer, OpId, PointId, Preview, ProcessId, Progress, Quota,
+    SessionLog, SnapshotBackend, StoreLock, WorkspaceFs, WorkspaceId,
 };
 
 /// Tells whether a harness process is still there (design § 2, "interrupted turn").
@@ -265,7 +266,8 @@ impl Engine {
         let overlapping = self.parts.overlaps.iter().map(|o| &o.index);
         for index in std::iter::once(&self.parts.index).chain(overlapping) {
             if let Some(intent) = index.open_intent()? {
-                return Err(EngineError::Unfinished { operation: intent.operation });
+                let forking = intent.state == IntentState::Forking;
+                return Err(EngineError::Unfinished { operation: intent.operation, forking });
             }
         }
         Ok(())

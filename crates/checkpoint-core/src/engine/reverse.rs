@@ -60,7 +60,11 @@ impl Engine {
         request: &ReverseRequest,
     ) -> Result<Order, EngineError> {
         match operation.state {
-            OpState::Open => return Err(EngineError::Unfinished { operation: operation.id }),
+            // The intent says how far it is; without one there is nothing to go by.
+            OpState::Open => {
+                self.refuse_unfinished()?;
+                return Err(EngineError::Unfinished { operation: operation.id, forking: false });
+            }
             OpState::RolledBack => {
                 return Err(EngineError::Nothing {
                     why: format!("operation {} was rolled back", operation.id.short()),

@@ -85,9 +85,8 @@ fn engine_hints(error: &EngineError, typed: &Typed, facts: &Facts) -> Vec<String
         EngineError::NotApproved { declined: false, preview } => {
             vec![format!("to confirm: {}", typed.with(&["--plan", &preview.plan_id, "--yes"]))]
         }
-        EngineError::Unfinished { .. } | EngineError::Stuck { .. } | EngineError::Unrecorded { .. } => {
-            recover_hints(typed)
-        }
+        EngineError::Unfinished { forking, .. } => recover_hints(typed, *forking),
+        EngineError::Stuck { .. } | EngineError::Unrecorded { .. } => recover_hints(typed, false),
         EngineError::OnlyForward { operation } => vec![
             format!("to finish it: {}", typed.other(&["recover", "--finish"])),
             format!("to put the files back after that: {}", typed.other(&["undo", &operation.short()])),
@@ -192,12 +191,13 @@ fn session_hints(error: &SessionError, typed: &Typed) -> Vec<String> {
     }
 }
 
-/// The two ways out of an unfinished operation.
-pub(crate) fn recover_hints(typed: &Typed) -> Vec<String> {
-    vec![
-        format!("to do the rest: {}", typed.other(&["recover", "--finish"])),
-        format!("to take it back: {}", typed.other(&["recover", "--back"])),
-    ]
+/// The ways out of an unfinished operation; once the host was asked for the child there is only one.
+pub(crate) fn recover_hints(typed: &Typed, forking: bool) -> Vec<String> {
+    let mut hints = vec![format!("to do the rest: {}", typed.other(&["recover", "--finish"]))];
+    if !forking {
+        hints.push(format!("to take it back: {}", typed.other(&["recover", "--back"])));
+    }
+    hints
 }
 
 /// How hand-made and foreign paths can be decided about.

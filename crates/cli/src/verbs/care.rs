@@ -88,7 +88,7 @@ pub(crate) fn gc(run: &Run, args: &GcArgs) -> Result<u8, CliError> {
         dropped_objects: report.dropped,
         freed_bytes: report.freed_bytes,
         swept: report.swept,
-        unfinished,
+        unfinished: super::operation_of(unfinished.as_ref()),
     };
     let ended = run.out.answer(&answer, |answer| {
         let would = if answer.dry_run { "would be " } else { "" };

@@ -63,7 +63,7 @@ pub(crate) fn diff(run: &Run, args: &DiffArgs) -> Result<u8, CliError> {
         changes: entries,
         patch: args.patch.then(|| String::from_utf8_lossy(&patch).into_owned()),
         notes,
-        unfinished,
+        unfinished: super::operation_of(unfinished.as_ref()),
     };
     run.out.answer(&answer, |answer| human(answer, &changes, &facts, args.stat))?;
     Ok(exit::OK)

@@ -1,6 +1,8 @@
 //! `rwd doctor`: looks at everything that protection depends on, one thing at a time, so that one that is broken does
 //! not hide the others.
 
+mod agents;
+
 use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -71,6 +73,7 @@ impl Doctor<'_> {
                 if self.registry(&Registry::new(data)).is_break() {
                     return;
                 }
+                self.agents();
                 compose::find(self.run)
             }
         };
@@ -244,7 +247,10 @@ impl Doctor<'_> {
         match opened.engine.unfinished() {
             Ok(None) => self.ok("operations", "none is unfinished"),
             Ok(Some(intent)) => {
-                let error = checkpoint_core::EngineError::Unfinished { operation: intent.operation };
+                let error = checkpoint_core::EngineError::Unfinished {
+                    operation: intent.operation,
+                    forking: intent.state == checkpoint_core::IntentState::Forking,
+                };
                 self.failed("operations", &error.into());
             }
             Err(error) => self.failed("operations", &error.into()),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use checkpoint_core::{Clock, Name, Operation, Point, PointKind, PointQuery, SessionKey, Timestamp};
+use checkpoint_core::{Clock, Intent, Name, Operation, Point, PointKind, PointQuery, SessionKey, Timestamp};
 use rwd_engine::SystemClock;
 
 use crate::args::LogArgs;
@@ -60,15 +60,25 @@ pub(crate) fn log(run: &Run, args: &LogArgs) -> Result<u8, CliError> {
         points.clear();
     }
     let unprotected = opened.engine.unprotected()?;
+    let unfinished = opened.engine.unfinished()?;
     let answer = wire::Log {
         points: entries(&opened, &points, &names),
         gaps: gaps.iter().map(gap).collect(),
         unprotected_since: unprotected.as_ref().map(|point| point.at.0),
         unprotected_reason: unprotected.as_ref().map(gap_reason),
         operations: operations.iter().map(operation).collect(),
-        unfinished: opened.engine.unfinished()?.map(|intent| intent.operation.to_string()),
+        unfinished: super::operation_of(unfinished.as_ref()),
     };
-    let view = View { run, args, points: &points, gaps: &gaps, more, guards, sessions: opened.index.sessions()?.len() };
+    let view = View {
+        run,
+        args,
+        points: &points,
+        gaps: &gaps,
+        more,
+        guards,
+        unfinished,
+        sessions: opened.index.sessions()?.len(),
+    };
     run.out.answer(&answer, |answer| view.text(answer))?;
     Ok(exit::OK)
 }
@@ -164,6 +174,7 @@ struct View<'a> {
     more: bool,
     /// Guards among the points looked at.
     guards: u64,
+    unfinished: Option<Intent>,
     /// Sessions of the workspace.
     sessions: usize,
 }
@@ -176,8 +187,8 @@ impl View<'_> {
             let line = format!("not protected since {}: {reason}", text::minute(Timestamp(since), now));
             put!(out, "{}\n", self.run.out.paint(Color::Yellow, &line));
         }
-        if let Some(op) = &answer.unfinished {
-            put!(out, "{}\n", self.run.out.paint(Color::Yellow, &super::unfinished_line(self.run, op)));
+        if let Some(intent) = &self.unfinished {
+            put!(out, "{}\n", self.run.out.paint(Color::Yellow, &super::unfinished_line(self.run, intent)));
         }
         if self.args.ops {
             self.operations(&mut out, answer, now);

@@ -5,28 +5,32 @@ mod care;
 mod changes;
 mod diff;
 mod doctor;
+pub(crate) mod hook;
+mod init;
 mod log;
 mod marks;
 mod names;
 pub(crate) mod plan_text;
 mod restore;
+mod run;
 mod save;
 mod session;
 mod settings;
 mod show;
 mod status;
+mod uninstall;
 
 use std::sync::Arc;
 
-use checkpoint_core::{Approver, Point};
+use checkpoint_core::{Approver, Intent, IntentState, Point};
 
 use crate::approve::{Asker, Consent, StopOnYes};
 use crate::args::Verb;
-use crate::compose::{self, Opened};
+use crate::compose::{self, Located, Opened};
 use crate::config::{MayRestore, Settings};
 use crate::error::CliError;
 use crate::run::Run;
-use crate::{demo, exit, text, wire};
+use crate::{demo, exit, wire};
 
 /// Runs a verb; gives its exit code.
 pub(crate) fn dispatch(run: &Run, verb: Verb) -> Result<u8, CliError> {
@@ -51,6 +55,9 @@ pub(crate) fn dispatch(run: &Run, verb: Verb) -> Result<u8, CliError> {
         Verb::Gc(args) => care::gc(run, &args),
         Verb::Doctor(args) => doctor::doctor(run, &args),
         Verb::Verify(args) => care::verify(run, &args),
+        Verb::Init(args) => init::init(run, &args),
+        Verb::Uninstall(args) => uninstall::uninstall(run, &args),
+        Verb::Run(args) => run::run(run, &args),
         Verb::Adopt => adopt::adopt(run),
         Verb::Session(verb) => session::session(run, &verb),
         Verb::Config(verb) => settings::config(run, &verb),
@@ -61,13 +68,18 @@ pub(crate) fn dispatch(run: &Run, verb: Verb) -> Result<u8, CliError> {
             run.out.answer(&wire::Completions { shell: shell.to_string(), script }, |answer| answer.script.clone())?;
             Ok(exit::OK)
         }
+        Verb::Hook(args) => Ok(hook::hook(run, &args)),
         Verb::Demo(args) => demo::demo(run, &args),
     }
 }
 
 /// Opens the workspace here for a verb that restores nothing.
 fn open(run: &Run) -> Result<Opened, CliError> {
-    let located = compose::find(run)?;
+    open_located(run, compose::find(run)?)
+}
+
+/// The same where the workspace is known.
+fn open_located(run: &Run, located: Located) -> Result<Opened, CliError> {
     let settings = Settings::load(&run.world, Some(located.root()), run.global.force)?;
     compose::open(run, located, settings, &|_, _| Ok(asker(run, Consent::Nobody)))
 }
@@ -83,17 +95,27 @@ fn tidy_up(opened: &Opened) {
 }
 
 /// The operation that `rwd recover` would settle. People are told on standard error.
-fn unfinished(run: &Run, opened: &Opened) -> Result<Option<String>, CliError> {
-    let open = opened.engine.unfinished()?.map(|intent| intent.operation.to_string());
-    if let Some(op) = &open {
-        run.out.remark(&format!("warning: {}", unfinished_line(run, op)));
+fn unfinished(run: &Run, opened: &Opened) -> Result<Option<Intent>, CliError> {
+    let open = opened.engine.unfinished()?;
+    if let Some(intent) = &open {
+        run.out.remark(&format!("warning: {}", unfinished_line(run, intent)));
     }
     Ok(open)
 }
 
-fn unfinished_line(run: &Run, op: &str) -> String {
-    let way = |way| run.typed.other(&["recover", way]);
-    format!("operation {} is unfinished: {} or {}", text::short(op), way("--finish"), way("--back"))
+/// The operation, as answers name it.
+fn operation_of(intent: Option<&Intent>) -> Option<String> {
+    intent.map(|intent| intent.operation.to_string())
+}
+
+fn unfinished_line(run: &Run, intent: &Intent) -> String {
+    let ways: Vec<String> = recover_ways(intent).iter().map(|way| run.typed.other(&["recover", way])).collect();
+    format!("operation {} is unfinished: {}", intent.operation.short(), ways.join(" or "))
+}
+
+/// How an operation can be settled: once the host was asked for the child, only forwards.
+fn recover_ways(intent: &Intent) -> &'static [&'static str] {
+    if intent.state == IntentState::Forking { &["--finish"] } else { &["--finish", "--back"] }
 }
 
 fn asker(run: &Run, consent: Consent) -> Arc<dyn Approver> {

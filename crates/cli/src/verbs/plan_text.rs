@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use checkpoint_core::{Cut, GuardMode, OpKind, Operation, Outcome, Preview, RestorePolicy, SessionKey, Status};
+use checkpoint_core::{
+    Cut, GuardMode, Intent, IntentState, OpKind, Operation, Outcome, Preview, RestorePolicy, SessionKey, Status,
+};
 
 use crate::error::{Facts, blocked_hints, recover_hints, undecided_hints};
 use crate::run::Run;
@@ -25,13 +27,13 @@ pub(super) fn preview_answer(
     preview: &Preview,
     policy: &RestorePolicy,
     facts: &Facts,
-    unfinished: Option<String>,
+    unfinished: Option<&Intent>,
 ) -> wire::Preview {
     let plan = &preview.plan;
     let to = run.typed.as_verb("preview", "to");
     let lenient = policy.skip_blocked || policy.guard == GuardMode::Warn;
-    let decisions = if unfinished.is_some() {
-        recover_hints(&run.typed)
+    let decisions = if let Some(intent) = unfinished {
+        recover_hints(&run.typed, intent.state == IntentState::Forking)
     } else if !plan.undecided.is_empty() {
         undecided_hints(preview, &to, facts)
     } else if !plan.blocked.is_empty() && !lenient {
@@ -41,7 +43,7 @@ pub(super) fn preview_answer(
     };
     let something = !plan.is_empty() || preview.cut.is_some();
     let apply = (decisions.is_empty() && something).then(|| to.with(&["--plan", &preview.plan_id, "--yes"]));
-    wire::Preview { apply, decisions, unfinished, ..shape(preview) }
+    wire::Preview { apply, decisions, unfinished: super::operation_of(unfinished), ..shape(preview) }
 }
 
 fn shape(preview: &Preview) -> wire::Preview {

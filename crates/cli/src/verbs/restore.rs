@@ -1,7 +1,7 @@
 //! `rwd preview`, `to`, `back`, `undo`, `redo`, `recover`.
 
 use checkpoint_core::{
-    DriftPolicy, EngineError, Outcome, Preview, Recovery, RestorePolicy, RestoreRequest, ReverseRequest, Status,
+    DriftPolicy, EngineError, Outcome, Preview, Recovery, RestorePolicy, RestoreRequest, ReverseRequest, Scope, Status,
 };
 
 use super::plan_text::{go_on, outcome_text, plan_text, preview_answer, restored, status_word};
@@ -48,8 +48,9 @@ impl Wanted {
 }
 
 pub(crate) fn preview(run: &Run, args: &ToArgs) -> Result<u8, CliError> {
-    let opened = super::open(run)?;
     refuse_now(&args.target)?;
+    let located = compose::find_for(run, args.what.scope())?;
+    let opened = super::open_located(run, located)?;
     let request = restore_request(run, &opened, &args.target, &args.what)?;
     let unfinished = super::unfinished(run, &opened)?;
     let preview = opened.engine.preview(&request)?;
@@ -57,7 +58,7 @@ pub(crate) fn preview(run: &Run, args: &ToArgs) -> Result<u8, CliError> {
         return Err(EngineError::Stale { paths: Vec::new() }.into());
     }
     let facts = opened.facts(run)?;
-    let answer = preview_answer(run, &preview, &request.policy, &facts, unfinished);
+    let answer = preview_answer(run, &preview, &request.policy, &facts, unfinished.as_ref());
     run.out.answer(&answer, |answer| {
         let mut out = plan_text(answer, run.out.below());
         for decision in &answer.decisions {
@@ -93,7 +94,7 @@ fn restore_to(
     target: &dyn Fn(&Run, &Opened) -> Result<String, CliError>,
     what: &WhatArgs,
 ) -> Result<u8, CliError> {
-    let opened = open_to_write(run, what.how.plan.is_some())?;
+    let opened = open_to_write(run, what.how.plan.is_some(), what.scope())?;
     let target = match target(run, &opened) {
         Ok(target) => target,
         Err(error) => return nothing_or(run, verb, error),
@@ -103,20 +104,20 @@ fn restore_to(
 }
 
 pub(crate) fn undo(run: &Run, args: &UndoArgs) -> Result<u8, CliError> {
-    let opened = open_to_write(run, args.how.plan.is_some())?;
+    let opened = open_to_write(run, args.how.plan.is_some(), Scope::Default)?;
     let request = reverse_request(run, &opened, args.operation.clone(), &args.how)?;
     carry_out(run, "undo", &opened, Wanted::Undo(request))
 }
 
 pub(crate) fn redo(run: &Run, args: &RedoArgs) -> Result<u8, CliError> {
-    let opened = open_to_write(run, args.how.plan.is_some())?;
+    let opened = open_to_write(run, args.how.plan.is_some(), Scope::Default)?;
     let request = reverse_request(run, &opened, None, &args.how)?;
     carry_out(run, "redo", &opened, Wanted::Redo(request))
 }
 
 /// Opens the workspace with an approver; an agent's process goes by `agent.may_restore`.
-fn open_to_write(run: &Run, planned: bool) -> Result<Opened, CliError> {
-    let located = compose::find(run)?;
+fn open_to_write(run: &Run, planned: bool, scope: Scope) -> Result<Opened, CliError> {
+    let located = compose::find_for(run, scope)?;
     let settings = Settings::load(&run.world, Some(located.root()), run.global.force)?;
     compose::open(run, located, settings, &|settings, agents| {
         if !agents.is_empty() && settings.may_restore() == MayRestore::Never {

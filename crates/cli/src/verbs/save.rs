@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use checkpoint_core::{
-    Consistency, EngineError, Point, PointKind, PointQuery, SaveRequest, SessionKey, Skipped, Step, Turn,
+    Consistency, EngineError, Intent, Point, PointKind, PointQuery, SaveRequest, SessionKey, Skipped, Step, Turn,
 };
 use index_store::Standing;
 
@@ -33,7 +33,7 @@ pub(crate) fn save(run: &Run, args: &SaveArgs) -> Result<u8, CliError> {
     let located = if args.kind == SaveKind::Interrupt { compose::find(run)? } else { compose::find_or_register(run)? };
     let registered = located.standing == Standing::New;
     if registered {
-        run.out.remark(&format!("{} is a workspace of rwd from now on", located.root().display()));
+        run.out.remark(&compose::registered(&located));
     } else if located.standing == Standing::NewIncarnation {
         run.out.remark(&format!(
             "{} was replaced since the last point; older points need --adopt",
@@ -43,7 +43,7 @@ pub(crate) fn save(run: &Run, args: &SaveArgs) -> Result<u8, CliError> {
     let settings = Settings::load(&run.world, Some(located.root()), run.global.force)?;
     let opened = compose::open(run, located, settings, &|_, _| Ok(super::asker(run, Consent::Nobody)))?;
     let unfinished = super::unfinished(run, &opened)?;
-    let Some(kind) = kind(args.kind) else { return interrupt(run, &opened, &key, begun, unfinished) };
+    let Some(kind) = kind(args.kind) else { return interrupt(run, &opened, &key, begun, unfinished.as_ref()) };
     run.stop.listen();
     let taken = capture(&opened, args, kind, key)?;
     let Taken { point, created, skipped, warnings } = taken;
@@ -64,7 +64,7 @@ pub(crate) fn save(run: &Run, args: &SaveArgs) -> Result<u8, CliError> {
         session: point.session.to_string(),
         turn: point.turn.map(|turn| turn.0),
         warnings,
-        unfinished,
+        unfinished: super::operation_of(unfinished.as_ref()),
     };
     let ended = run.out.answer(&answer, |answer| human(run, answer, &point));
     // Only now: nobody waits for this.
@@ -103,8 +103,12 @@ const fn kind(kind: SaveKind) -> Option<PointKind> {
 }
 
 fn capture(opened: &Opened, args: &SaveArgs, kind: PointKind, key: SessionKey) -> Result<Taken, CliError> {
+    let turn = args.turn.map(Turn);
+    // Before the capture: what the log gains meanwhile is no part of this state.
+    let position = opened.engine.position_now(&key, kind, turn);
     let request = SaveRequest {
-        turn: args.turn.map(Turn),
+        position,
+        turn,
         step: args.step.map(Step),
         trigger: args.trigger.clone(),
         note: args.note.clone(),
@@ -124,7 +128,7 @@ fn interrupt(
     opened: &Opened,
     key: &SessionKey,
     begun: Instant,
-    unfinished: Option<String>,
+    unfinished: Option<&Intent>,
 ) -> Result<u8, CliError> {
     let (turn, told, warnings, code) = match opened.engine.interrupt(key) {
         Ok(turn) => (Some(turn.0), format!("turn {turn} is marked interrupted; no point made"), Vec::new(), exit::OK),
@@ -148,7 +152,7 @@ fn interrupt(
         session: key.to_string(),
         turn,
         warnings,
-        unfinished,
+        unfinished: super::operation_of(unfinished),
     };
     run.out.answer(&answer, |_| wire::shown(&told) + "\n")?;
     Ok(code)
@@ -156,8 +160,17 @@ fn interrupt(
 
 /// Retention and housekeeping. A failure here takes nothing back from the answer.
 fn after(opened: &Opened, point: &Point) {
+    settle(opened, point.kind == PointKind::TurnEnd);
+}
+
+/// The same at the end of a turn or session, whatever its last point was.
+pub(super) fn retain(opened: &Opened) {
+    settle(opened, true);
+}
+
+fn settle(opened: &Opened, turn_ended: bool) {
     let prune = || -> Result<(), CliError> {
-        if opened.engine.prune_is_due(point)? {
+        if opened.engine.prune_is_due(turn_ended)? {
             opened.engine.prune(opened.snapshots.usage()?.own_bytes)?;
         }
         Ok(())

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use checkpoint_core::{Clock, Point, PointKind, PointQuery, Timestamp};
+use checkpoint_core::{Clock, Intent, Point, PointKind, PointQuery, Timestamp};
 use rwd_engine::SystemClock;
 
 use super::log;
@@ -18,12 +18,13 @@ use crate::{exit, text};
 
 pub(crate) fn status(run: &Run) -> Result<u8, CliError> {
     let opened = super::open(run)?;
-    let answer = gather(&opened)?;
-    run.out.answer(&answer, |answer| human(run, answer))?;
+    let unfinished = opened.engine.unfinished()?;
+    let answer = gather(&opened, unfinished.as_ref())?;
+    run.out.answer(&answer, |answer| human(run, answer, unfinished.as_ref()))?;
     Ok(exit::OK)
 }
 
-fn gather(opened: &Opened) -> Result<wire::Status, CliError> {
+fn gather(opened: &Opened, unfinished: Option<&Intent>) -> Result<wire::Status, CliError> {
     let located = &opened.located;
     let names = opened.index.names()?;
     let points = opened.index.points(&PointQuery::default())?;
@@ -71,7 +72,7 @@ fn gather(opened: &Opened) -> Result<wire::Status, CliError> {
         gaps,
         unprotected_since: unprotected.as_ref().map(|point| point.at.0),
         unprotected_reason: unprotected.as_ref().map(log::gap_reason),
-        unfinished: opened.engine.unfinished()?.map(|intent| intent.operation.to_string()),
+        unfinished: super::operation_of(unfinished),
         config: sources(opened),
         overlapping: located.overlapping()?.iter().map(|other| wire::absolute(&other.root)).collect(),
         agent_may_restore: opened.settings.may_restore().name(),
@@ -95,7 +96,7 @@ fn sources(opened: &Opened) -> Vec<wire::ConfigSource> {
     by.into_iter().map(|(origin, keys)| wire::ConfigSource { origin, keys }).collect()
 }
 
-fn human(run: &Run, answer: &wire::Status) -> String {
+fn human(run: &Run, answer: &wire::Status, unfinished: Option<&Intent>) -> String {
     let now = SystemClock.now();
     let mut out = String::new();
     let open = answer.sessions.iter().filter(|session| session.open).count() as u64;
@@ -111,8 +112,8 @@ fn human(run: &Run, answer: &wire::Status) -> String {
         let line = format!("not protected since {}: {reason}", text::minute(Timestamp(since), now));
         put!(out, "{}\n", run.out.paint(Color::Yellow, &line));
     }
-    if let Some(op) = &answer.unfinished {
-        put!(out, "{}\n", run.out.paint(Color::Yellow, &super::unfinished_line(run, op)));
+    if let Some(intent) = unfinished {
+        put!(out, "{}\n", run.out.paint(Color::Yellow, &super::unfinished_line(run, intent)));
     }
     let mut field = |name: &str, value: String| put!(out, "{name:<10} {value}\n");
     field("root", answer.root.line());

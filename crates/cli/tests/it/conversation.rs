@@ -83,6 +83,30 @@ fn story_10_the_log_alone_says_where_to_cut() {
     }
 }
 
+/// Story 10: the log alone will do. A directory without a workspace becomes one; what is refused makes none.
+#[test]
+fn story_10_no_workspace_is_needed() {
+    let mut home = DshHome::new();
+    home.put("six", &six_turns(), Encoding::Zstd);
+    home.sandbox.write("a", "one\n");
+    let sandbox = &home.sandbox;
+    for (code, args) in [
+        (10, &["to", "t3", "--both", "--yes"][..]),
+        (10, &["to", "t3", "--yes"]),
+        (10, &["to", "t3", "--chat", "--yes", "--session", "dsh:none"]),
+        (10, &["undo", "--yes"]),
+    ] {
+        assert_eq!(sandbox.json(code, args)["error"]["code"], "no-workspace", "{args:?}");
+    }
+    assert!(!sandbox.data().exists());
+    assert_eq!(sandbox.json(0, &["preview", "t3", "--chat"])["cut"]["seq"], home.end_of("six", 3));
+    let other = home.sandbox.top().join("elsewhere");
+    fs::create_dir_all(&other).unwrap();
+    let went = sandbox.json(0, &["-C", other.to_str().unwrap(), "to", "t3", "--chat", "--yes", "--session", "dsh:six"]);
+    assert_eq!((went["contextOnly"].clone(), home.new_logs()), (true.into(), vec![path(&went["childPath"])]));
+    assert_eq!((sandbox.read("a"), fs::read_dir(other).unwrap().count()), ("one\n".into(), 0));
+}
+
 /// Story 10: a turn that is open, one that is not there, and files where there is no point.
 #[test]
 fn story_10_what_cannot_be_cut_is_refused_and_nothing_written() {
@@ -317,6 +341,40 @@ fn a_rewritten_log_is_not_forked() {
     assert_eq!(home.sandbox.read("a"), "two\n");
 }
 
+/// A point of `save` knows the log that it was made on, whatever its kind; one of a turn that the log shows only later
+/// is cut by that turn all the same.
+#[test]
+fn k45_a_log_that_is_rewritten_after_a_save_is_noticed() {
+    for (kind, target) in [("turn-end", "t2"), ("turn-start", "t2^"), ("manual", "t2")] {
+        let mut home = DshHome::new();
+        let events = six_turns();
+        home.put("six", &events, Encoding::Plain);
+        // The turn is not in the log when its start is saved.
+        let upto = usize::try_from(home.end_of("six", if kind == "turn-start" { 1 } else { 2 })).unwrap() + 1;
+        home.put("six", &events[..upto], Encoding::Plain);
+        home.sandbox.write("a", "one\n");
+        let saved = home.sandbox.json(0, &["save", "--session", "dsh:six", "--turn", "2", "--kind", kind]);
+        home.sandbox.write("a", "two\n");
+        home.put("six", &events, Encoding::Plain);
+        let target =
+            if kind == "manual" { saved["id"].as_str().unwrap().to_owned() } else { format!("dsh:six/{target}") };
+        let cut = home.sandbox.json(0, &["preview", &target, "--both"])["cut"]["seq"].clone();
+        let end = home.end_of("six", if kind == "turn-end" { 2 } else { 1 });
+        assert_eq!(cut, end, "{kind}");
+        let mut other = six_turns();
+        let first = other.iter().position(|event| &*event.kind == "user/message").unwrap();
+        let said = other[first].data.get().replace("do part 1", "do another");
+        other[first].data = serde_json::value::RawValue::from_string(said).unwrap().into();
+        home.put("six", &other, Encoding::Plain);
+        let before = home.sandbox.tree();
+        for args in [&["preview", &target, "--both"][..], &["to", &target, "--both", "--yes", "--overwrite-drift"]] {
+            assert_eq!(home.sandbox.json(3, args)["error"]["code"], "PREFIX_CHANGED", "{kind}: {args:?}");
+        }
+        assert_eq!(home.sandbox.tree(), before);
+        assert!(home.new_logs().is_empty());
+    }
+}
+
 /// Logs whose harness dies when it is asked for a child.
 #[derive(Debug)]
 struct Dying {
@@ -390,6 +448,13 @@ fn story_11_killed_in_the_fork_it_is_finished_with_the_child_chosen_before() {
         let chosen = operations["operations"][0]["childSessionId"].as_str().unwrap().to_owned();
         let unfinished = sandbox.json(7, &["to", "t1", "--yes"]);
         assert_eq!(unfinished["error"]["op"], operations["operations"][0]["id"]);
+        // Nobody is sent on a way that is closed.
+        let hints = unfinished["error"]["hints"].as_array().unwrap();
+        assert_eq!(hints, &["to do the rest: rwd recover --finish"]);
+        assert_eq!(sandbox.json(0, &["preview", "t1"])["decisions"].as_array().unwrap(), hints);
+        for told in [sandbox.ok(&["status"]).out, sandbox.ok(&["log"]).out, sandbox.ok(&["diff"]).err] {
+            assert!(told.contains("recover --finish") && !told.contains("--back"), "{told}");
+        }
         let back = sandbox.json(3, &["recover", "--back"]);
         assert_eq!(back["error"]["code"], "only-forward");
         let done = sandbox.json(0, &["recover", "--finish"]);
