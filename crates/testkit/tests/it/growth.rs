@@ -1,8 +1,8 @@
 //! What grows with the number of points, and what must not.
 
 use checkpoint_core::{
-    Batch, CapturePolicy, IndexOp, LockMode, Ord, Point, PointId, PointKind, PointQuery, SaveRequest, SessionKey,
-    StoreLock, Turn,
+    Batch, CapturePolicy, IndexOp, LockMode, Point, PointId, PointKind, PointQuery, SaveRequest, SessionKey, StoreLock,
+    Turn,
 };
 
 use crate::world::{Kind, World, exactly};
