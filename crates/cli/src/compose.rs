@@ -269,12 +269,15 @@ impl Opened {
         if !position || address.session.is_some() {
             return Ok(None);
         }
-        for session in self.index.sessions()?.into_iter().filter(|session| !session.key.is_local()) {
-            // A child that was only made has recorded nothing.
-            let of = PointQuery { sessions: vec![session.key], limit: Some(1), ..PointQuery::default() };
-            if session.turn.is_some() || !self.index.points(&of)?.is_empty() {
-                return Ok(None);
-            }
+        let mut sessions = self.index.sessions()?;
+        sessions.retain(|session| !session.key.is_local());
+        // A child that was only made has recorded nothing.
+        let of = sessions.iter().map(|session| session.key.clone()).collect();
+        let any = PointQuery { sessions: of, newest_first: true, limit: Some(1), ..PointQuery::default() };
+        if sessions.iter().any(|session| session.turn.is_some())
+            || (!sessions.is_empty() && !self.index.points(&any)?.is_empty())
+        {
+            return Ok(None);
         }
         if self.engine.find(None, target).is_ok() {
             return Ok(None);

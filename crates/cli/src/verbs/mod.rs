@@ -85,6 +85,16 @@ fn open_located(run: &Run, located: Located) -> Result<Opened, CliError> {
     compose::open(run, located, settings, &|_, _| Ok(asker(run, Consent::Nobody)))
 }
 
+/// Housekeeping of index and store, for after the answer: a failure here takes nothing back from it.
+fn tidy_up(opened: &Opened) {
+    if let Err(error) = opened.index.maintain() {
+        tracing::warn!(%error, "the index was not maintained");
+    }
+    if let Err(error) = opened.engine.consolidate() {
+        tracing::warn!(%error, "the store was not consolidated");
+    }
+}
+
 /// The operation that `rwd recover` would settle. People are told on standard error.
 fn unfinished(run: &Run, opened: &Opened) -> Result<Option<Intent>, CliError> {
     let open = opened.engine.unfinished()?;

@@ -44,7 +44,7 @@ impl Reaction {
                 save::retain(&opened);
                 store::sweep(opened.located.dir.path());
             }
-            Some((opened, false)) => save::maintain(&opened),
+            Some((opened, false)) => crate::verbs::tidy_up(&opened),
             None => {}
         }
     }
