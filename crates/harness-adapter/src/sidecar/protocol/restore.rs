@@ -87,7 +87,7 @@ pub struct Policy {
     /// The settings say, if this does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guard: Option<GuardWord>,
-    /// The settings say, if this does not. A client may only be stricter than the settings.
+    /// `git-only` where this or the settings say so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<FilesWord>,
     /// Only these and what lies below them; empty means all. Literal paths below the root, never patterns.

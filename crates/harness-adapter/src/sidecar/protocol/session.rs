@@ -283,6 +283,9 @@ pub struct Capture {
     /// A label that pins the point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// Make a point even where the start or the end of a turn holds the same state.
+    #[serde(default)]
+    pub besides_turns: bool,
     /// As for `turn.begin`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<u64>,
@@ -334,6 +337,7 @@ pub struct GapMade {
 }
 
 /// Lists what there is.
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct List {
@@ -354,6 +358,9 @@ pub struct List {
     /// With the paths that each point's interval changed.
     #[serde(default)]
     pub changed_paths: bool,
+    /// With the session's closed turns.
+    #[serde(default)]
+    pub turns: bool,
 }
 
 /// What there is. Everything oldest first.
@@ -366,6 +373,8 @@ pub struct Listed {
     pub older: u64,
     /// Captures that did not happen.
     pub gaps: Vec<GapEntry>,
+    /// The session's closed turns, as 000 lists them, where they were asked for.
+    pub turns: Vec<TurnEntry>,
     /// Operations of the session.
     pub operations: Vec<OperationEntry>,
     /// Since when nothing was captured, after a gap.
@@ -425,6 +434,20 @@ pub struct PointEntry {
     pub operation: Option<String>,
     /// True when a configuration was kept with it.
     pub config: bool,
+}
+
+/// A closed turn: from its start to its end, whatever was recorded in between (000-04).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TurnEntry {
+    /// Its number.
+    pub turn: u32,
+    /// Paths that were added, changed or removed in it.
+    pub changed_count: u64,
+    /// When its end was recorded.
+    pub captured_at: i64,
+    /// The tree at its end; null where nothing was captured.
+    pub tree_hash: Option<String>,
 }
 
 /// A capture that did not happen.
