@@ -27,6 +27,9 @@ use crate::world::World;
 const EVERY: u64 = 16;
 
 pub(crate) fn sidecar(run: &Run) -> Result<u8, CliError> {
+    // A host that ends may signal its children while it has something to say still: the first signal ends nothing, the
+    // end of input does; a second signal ends at once.
+    run.stop.listen();
     let (input, output) = run.out.take_pipes();
     let shop = Shop {
         // What one process sees does not change; the files it names are read anew.

@@ -149,6 +149,23 @@ fn a_closed_output_ends_nothing_that_runs() {
     assert_eq!(sandbox.json(0, &["log"])["points"].as_array().unwrap().len(), 1);
 }
 
+/// A host signals its children before it has said how its last turn ended.
+#[test]
+fn the_first_signal_does_not_lose_the_last_turn() {
+    use rustix::process::{Pid, Signal, kill_process};
+    let sandbox = Sandbox::new();
+    let mut client = Client::start(&sandbox, &[]);
+    client.open(&sandbox, "s1");
+    client.ok("turn.begin", s1(json!({"turn": 1})));
+    let pid = Pid::from_child(&client.child);
+    kill_process(pid, Signal::TERM).unwrap();
+    // Signals are taken at once or never.
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    assert_eq!(client.ok("turn.end", s1(json!({"turn": 1})))["created"], true);
+    kill_process(pid, Signal::TERM).unwrap();
+    assert_eq!(client.child.wait().unwrap().code(), Some(130));
+}
+
 /// Killed at some instant of a capture: what was answered is there, and the store is whole.
 #[test]
 fn kill_in_the_middle_of_a_capture_loses_nothing_that_was_answered() {
