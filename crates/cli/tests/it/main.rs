@@ -25,6 +25,7 @@ mod run;
 mod sandbox;
 mod schema;
 mod sessions;
+mod sidecar;
 mod stories;
 mod theme_i;
 mod turn_view;
