@@ -41,12 +41,12 @@ export class Captures {
   open(session: Session): Promise<Opened> {
     const known = this.#opened.get(session.id)
     if (known !== undefined) return known
-    const { cwd, parentSession, seedLength } = session.header
+    const { cwd, parentSession, seedLength, origin } = session.header
     if (cwd === undefined) return Promise.reject(new Error('the session has no working directory'))
     const opening = this.#parts.engine.open({
       id: session.id,
       cwd,
-      ...(parentSession === undefined ? {} : { parent: parentSession }),
+      ...(parentSession === undefined ? {} : origin === 'subagent' ? { subagentOf: parentSession } : { parent: parentSession }),
       ...(seedLength === undefined ? {} : { seedLength }),
     })
     this.#opened.set(session.id, opening)
@@ -78,7 +78,17 @@ export class Captures {
         return next()
       }) as never, { prepend: true })
     ctx.on('session/event', ((session: Session, event: SessionEvent) => this.sawEvent(session, event)) as never)
-    ctx.on('session/disposed', ((session: Session) => void this.#states.delete(session.id)) as never)
+    ctx.on('session/disposed', ((session: Session) => {
+      const state = this.#states.get(session.id)
+      if (state === undefined) return
+      const closed = state.tail.then(() => this.#parts.engine.closeSession(session.id)).catch(() => undefined)
+      state.tail = closed
+      void closed.then(() => {
+        if (this.#states.get(session.id) !== state || state.tail !== closed) return
+        this.#states.delete(session.id)
+        this.#opened.delete(session.id)
+      })
+    }) as never)
   }
 
   /** Step 1: the point before the turn. Later steps: the point at intervals. */
@@ -159,7 +169,14 @@ export class Captures {
 
   /** Everything that is under way. */
   async settle(): Promise<void> {
-    await Promise.allSettled([...this.#states.values()].map(state => state.tail))
+    // What ends may have asked for more, as the line that follows a turn's end.
+    for (let before: unknown[] = []; ; ) {
+      const tails = [...this.#states.values()].map(state => state.tail)
+      if (tails.every((tail, at) => tail === before[at]) && tails.length === before.length) return
+      before = tails
+      await Promise.allSettled(tails)
+      await new Promise(resolve => setImmediate(resolve))
+    }
   }
 
   #state(session: Session): State {

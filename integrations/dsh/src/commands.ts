@@ -3,7 +3,7 @@
 import type { Captures } from './capture.ts'
 import type { Config } from './config.ts'
 import { confirm } from './confirm.ts'
-import type { Engine, Opened, Outcome, Point, RestoreRequest, Scope } from './engine.ts'
+import type { Drift, Engine, Opened, Outcome, Point, RestoreRequest, Scope } from './engine.ts'
 import { CHECKPOINT_USAGE, parseCheckpoint, parseRewind, REWIND_USAGE, type RewindCommand, type RewindScope } from './grammar.ts'
 import { eventsOf, pluginMessage, type CommandDefinition, type CommandInvocation, type CommandResult, type Context, type Session } from './host.ts'
 import { closedTurns, openTurn } from './log.ts'
@@ -22,7 +22,7 @@ export interface CommandParts {
 type Restore = Extract<RewindCommand, { kind: 'restore' }>
 
 /** What each word of 002 means for the engine. */
-const SCOPES: Readonly<Record<RewindScope, Scope>> = { all: 'both', workspace: 'files', session: 'chat', config: 'config' }
+const SCOPES: Readonly<Record<RewindScope, Scope>> = { all: 'both', workspace: 'files', session: 'chat', config: 'both' }
 
 const success = (text: string): CommandResult => ({ kind: 'success', text })
 const failure = (text: string): CommandResult => ({ kind: 'error', text })
@@ -86,7 +86,7 @@ export class Commands {
         await this.#open(session)
         const preview = await this.#parts.captures.inOrder(session, () => this.#parts.engine.preview(session.id, request))
         const suffix = command.files === undefined ? '' : ` --files ${command.files.join(',')}`
-        return success(renderPreview(preview, `/rewind ${command.target.text}${suffix}`))
+        return success(renderPreview(preview, command.target.text, `/rewind ${command.target.text}${suffix}`))
       }
       case 'diff':
         return failure('DIFF_UNAVAILABLE: run "rwd diff" in a terminal to compare two points')
@@ -149,10 +149,12 @@ export class Commands {
   async #list(session: Session): Promise<string> {
     const { engine, captures, config } = this.#parts
     const opened = await this.#open(session)
-    const { points, unprotectedSince } = await captures.inOrder(session, () => engine.list(session.id))
+    const { points, unprotectedSince, unprotectedReason } = await captures.inOrder(session, () => engine.list(session.id))
     const ends = new Map(closedTurns(eventsOf(session)).map(turn => [turn.end, turn.turn]))
     const own = rewindPoints(points)
-    return renderList(own, opened, config.listLimit, (this.#parts.now ?? Date.now)(), seq => ends.get(seq), unprotectedSince)
+    const unprotected =
+      unprotectedSince === undefined ? undefined : { since: unprotectedSince, ...(unprotectedReason === undefined ? {} : { reason: unprotectedReason }) }
+    return renderList(own, opened, config.listLimit, (this.#parts.now ?? Date.now)(), seq => ends.get(seq), unprotected)
   }
 
   /** `provider: git` refuses outside git worktrees, whatever is asked (002-13). */
@@ -181,24 +183,34 @@ export class Commands {
     const { ctx, config, engine, captures } = this.#parts
     const { agent, signal } = invocation
     const { session } = agent
+    if (command.scope === 'config') throw Object.assign(new Error('no configuration is kept with the points of this plugin: it has none that changes'), { code: 'CONFIG_RESTORE_FAILED' })
     const opened = await this.#open(session)
     const request = this.#request(session, command.scope, command.target.text, command.files)
     const preview = await captures.inOrder(session, () => engine.preview(session.id, request))
     const answer = await confirm(ctx, config, {
       agent,
-      question: `Rewind to ${preview.target}?`,
-      detail: renderPreview(preview, `/rewind ${command.target.text}`),
-      yes: 'Rewind',
+      question: `Rewind to ${command.target.text}?`,
+      detail: renderPreview(preview, command.target.text, `/rewind ${command.target.text}`),
+      // The least is the first: it is what a plain yes means.
+      yes: preview.undecided.length === 0 ? ['Rewind'] : ['Rewind, keep what others edited', 'Rewind everything'],
       no: 'Cancel',
       toolName: 'rewind',
       signal,
     })
     if (!answer.allowed) return failure(`REWIND_DENIED: ${answer.why}; nothing was changed`)
-    const outcome = await captures.inOrder(session, () => engine.restore(session.id, { ...request, plan: preview.plan }))
+    const decided = preview.undecided.length === 0 ? { plan: preview.plan } : await this.#decided(session, request, answer.choice === 0 ? 'keep' : 'overwrite')
+    const outcome = await captures.inOrder(session, () => engine.restore(session.id, { ...request, ...decided }))
     const wantedFork = command.scope === 'all' || command.scope === 'session'
     this.#tellSource(invocation, outcome, wantedFork)
     const text = renderOutcome(outcome, opened, wantedFork)
     return outcome.status === 'partial' || outcome.notForked !== undefined ? failure(text) : success(text)
+  }
+
+  /** The plan with the decision in it: anything that changed since it was shown makes it stale all the same. */
+  async #decided(session: Session, request: RestoreRequest, drift: Drift): Promise<{ drift: Drift; plan: string }> {
+    const { engine, captures } = this.#parts
+    const { plan } = await captures.inOrder(session, () => engine.preview(session.id, { ...request, drift }))
+    return { drift, plan }
   }
 
   /** Files went back and the conversation did not: its model has to know. A failure of this fails nothing (002-38). */
@@ -222,7 +234,7 @@ export class Commands {
       agent,
       question: all ? 'Clear the checkpoints of all sessions of this workspace?' : `Clear ${plural(points.length, 'checkpoint')} of this session?`,
       detail: 'Files are not touched. Named points stay, and so do the ends of turns that /checkpoint lists.',
-      yes: 'Clear',
+      yes: ['Clear'],
       no: 'Cancel',
       toolName: 'rewind',
       signal,

@@ -11,15 +11,16 @@ export interface Question {
   readonly agent: Agent
   readonly question: string
   readonly detail: string
-  /** The label that means yes, and the one that means no (TH08). */
-  readonly yes: string
+  /** Labels that mean yes, the least first, and the one that means no (TH08). Approval knows one yes: the first. */
+  readonly yes: readonly string[]
   readonly no: string
   readonly toolName: string
   readonly callId?: string
   readonly signal?: AbortSignal
 }
 
-export type Answer = { readonly allowed: true } | { readonly allowed: false; readonly why: string }
+/** `choice`: which yes. */
+export type Answer = { readonly allowed: true; readonly choice: number } | { readonly allowed: false; readonly why: string }
 
 const denied = (why: string): Answer => ({ allowed: false, why })
 
@@ -42,14 +43,15 @@ async function viaQuestions(questions: NonNullable<ReturnType<typeof service<'us
   const id = 'rwd-confirm'
   try {
     const answer = await questions.ask({
-      questions: [{ id, header: 'rwd', question: asked.question, detail: asked.detail, options: [{ label: asked.yes }, { label: asked.no }] }],
+      questions: [{ id, header: 'rwd', question: asked.question, detail: asked.detail, options: [...asked.yes, asked.no].map(label => ({ label })) }],
       agent: asked.agent,
       ...(asked.signal === undefined ? {} : { signal: asked.signal }),
     })
     const given = answer?.answers?.find(item => item.id === id)
     // A text of one's own is no choice of the label, whatever it says (TH05).
-    const said = given?.custom === undefined && given?.selected?.length === 1 && given.selected[0] === asked.yes
-    return said ? { allowed: true } : denied('it was not confirmed')
+    const label = given?.custom === undefined && given?.selected?.length === 1 ? given.selected[0] : undefined
+    const choice = label === undefined ? -1 : asked.yes.indexOf(label)
+    return choice >= 0 ? { allowed: true, choice } : denied('it was not confirmed')
   } catch (error) {
     return denied(`nobody answered: ${(error as Error).message}`)
   }
@@ -67,7 +69,7 @@ async function viaApproval(approval: NonNullable<ReturnType<typeof service<'appr
       ...(asked.callId === undefined ? {} : { callId: asked.callId }),
       ...(asked.signal === undefined ? {} : { signal: asked.signal }),
     })
-    return outcome === 'allowed-once' ? { allowed: true } : denied(`approval: ${outcome}`)
+    return outcome === 'allowed-once' ? { allowed: true, choice: 0 } : denied(`approval: ${outcome}`)
   } catch (error) {
     return denied(`approval failed: ${(error as Error).message}`)
   }

@@ -14,6 +14,8 @@ export interface SessionRef {
   readonly cwd: string
   readonly parent?: string
   readonly seedLength?: number
+  /** Counts as its parent's work (K-40). */
+  readonly subagentOf?: string
 }
 
 export type CaptureKind = 'step' | 'mutation' | 'auto' | 'manual'
@@ -58,15 +60,21 @@ export interface Point {
 
 export interface Listing {
   readonly points: readonly Point[]
-  readonly unprotectedSince?: string
+  /** Milliseconds since the epoch, and why. */
+  readonly unprotectedSince?: number
+  readonly unprotectedReason?: string
 }
 
-export type Scope = 'both' | 'files' | 'chat' | 'config' | 'all'
+export type Scope = 'both' | 'files' | 'chat'
+
+/** What happens to files that somebody else edited since: refuse naming them, leave them, or bring them back too. */
+export type Drift = 'ask' | 'keep' | 'overwrite'
 
 export interface RestoreRequest {
   readonly target: string
   readonly scope: Scope
   readonly exact: boolean
+  readonly drift?: Drift
   readonly guard: 'warn' | 'require' | 'off'
   readonly paths?: readonly string[]
   /** 000: outside git worktrees the files stay as they are. */
@@ -87,6 +95,9 @@ export interface Preview {
   readonly keptNew: readonly string[]
   readonly handMade: readonly string[]
   readonly foreign: readonly string[]
+  /** Those of the last two that the plan would write or remove: they need a decision. */
+  readonly undecided: readonly string[]
+  readonly notes: readonly string[]
   readonly blocked: readonly { readonly path: string; readonly reason: string }[]
   readonly unchanged: number
   /** `null`: there is nothing before the first turn. */
@@ -95,6 +106,8 @@ export interface Preview {
 
 export interface Outcome {
   readonly op?: string
+  /** 000's k: the operation is the session's k-th. */
+  readonly nth?: number
   readonly status: 'restored' | 'partial' | 'nothing'
   readonly restored: readonly string[]
   readonly removed: readonly string[]
@@ -104,7 +117,7 @@ export interface Outcome {
   readonly childSessionId?: string
   readonly contextOnly: boolean
   readonly notForked?: string
-  readonly warnings: readonly string[]
+  readonly notes: readonly string[]
 }
 
 export interface Mark {
@@ -134,14 +147,19 @@ export interface Engine {
   restore(session: string, request: RestoreRequest): Promise<Outcome>
   /** 000's −k: the session's k-th operation. */
   undoNth(session: string, k: number, insideTurn: boolean): Promise<Outcome>
-  /** How many operations the session has had: the next one's k is one more. */
-  operations(session: string): Promise<number>
+  /** Paths that differ between two points. */
+  changed(session: string, from: string, to: string): Promise<number>
+  /** Removes the points that `/rewind` lists; `all`: those of every session of the workspace. How many went. */
   drop(session: string, all: boolean): Promise<number>
   mark(session: string, seq: number, turn: number | null, objective?: string): Promise<{ id: number; logLength: number }>
   latestMark(session: string): Promise<Mark | undefined>
   completeFold(session: string, id: number): Promise<void>
-  nameSet(session: string, point: { label: string; note?: string; seq: number; limit: number }): Promise<void>
+  /** Names the end of the last completed turn; an automatic line has no label of its own. */
+  nameSet(session: string, point: { kind: 'manual' | 'auto-turn' | 'auto-error'; label?: string; note?: string; limit: number }): Promise<NamedPoint>
   nameList(session: string): Promise<readonly NamedPoint[]>
+  closeSession(session: string): Promise<void>
+  /** From now on nothing new is started. */
+  close(): void
   end(): Promise<void>
 }
 

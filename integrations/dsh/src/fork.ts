@@ -48,9 +48,11 @@ export async function forkLive(ctx: Context, request: ForkRequest): Promise<stri
   const source = ctx.sessions.get(request.session)
   if (source === undefined) throw new ForkError(`session ${request.session} is not open in this host`, 'SESSION_NOT_LIVE')
   await ctx.sessions.flush(source)
+  // The host's own numbers begin anew with each process and would meet a stored session of the same name.
+  const id = request.child ?? `session-${crypto.randomUUID()}`
   const scope = await scopeOf(ctx)
   try {
-    const child = request.boundary === null ? empty(scope.ctx, source, request.child) : scope.ctx.sessions.fork(source, request.boundary, request.child)
+    const child = request.boundary === null ? empty(scope.ctx, source, id) : scope.ctx.sessions.fork(source, request.boundary, id)
     // A notice that fails never fails the rewind (002-38); an unfinished child must not stay.
     if (request.notice !== undefined) child.append('user/message', pluginMessage(request.notice), { surfaceOp: 'append' })
     await scope.ctx.sessions.flush(child)
@@ -60,7 +62,7 @@ export async function forkLive(ctx: Context, request: ForkRequest): Promise<stri
   }
 }
 
-function empty(ctx: Context, source: Session, child: string | undefined): Session {
+function empty(ctx: Context, source: Session, child: string): Session {
   const { cwd } = source.header
   return ctx.sessions.create(child, { meta: { ...(cwd === undefined ? {} : { cwd }), parentSession: source.id, seedLength: 0 } })
 }

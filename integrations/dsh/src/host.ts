@@ -186,7 +186,8 @@ export interface SessionProjections {
 }
 
 export interface SessionPersistence {
-  load(id: string): Promise<{ readonly events: readonly SessionEvent[] } | undefined>
+  /** The stored session, or nothing. Writes nothing. */
+  inspect(id: string): Promise<unknown>
 }
 
 export interface Logger {

@@ -29,7 +29,13 @@ export function apply(ctx: Context, raw?: unknown): void {
   if (!config.enabled) return
   const log = ctx.logger
   for (const warning of warnings) log.warn(`rwd: ${warning}`)
-  const engine = new SidecarEngine({ ctx, config, log, find: () => findProgram(ctx.subprocess), started: () => captures.forget() })
+  const engine: SidecarEngine = new SidecarEngine({
+    ctx,
+    config,
+    log,
+    find: () => findProgram(ctx.subprocess),
+    gone: () => captures.forget(),
+  })
   const captures: Captures = new Captures({ ctx, config, engine, log, turnClosed: (session, event) => named.turnClosed(session, event) })
   const named = new Named({ ctx, config, engine, captures, log })
   const turns = new Turns({ ctx, config, engine, captures })
@@ -52,8 +58,13 @@ export function apply(ctx: Context, raw?: unknown): void {
   ctx.on('agent/created', (({ agent }: { agent: Agent }) => {
     if (agent.session.header.cwd !== undefined) void captures.open(agent.session).catch(() => undefined)
   }) as never)
-  ctx.effect(() => async () => {
-    await captures.settle()
-    await engine.end()
-  }, 'rwd')
+  // The host ends everything at the same time: what is under way is finished, nothing new is started.
+  ctx.effect(
+    () => async () => {
+      engine.close()
+      await captures.settle()
+      await engine.end()
+    },
+    'rwd',
+  )
 }

@@ -45,14 +45,15 @@ export class Named {
     const { ctx, config, engine, captures } = this.#parts
     const session = sessionId === undefined || sessionId === caller.session.id ? caller.session : ctx.sessions.get(sessionId)
     if (session === undefined) throw coded('SESSION_NOT_LIVE', `session ${sessionId ?? ''} is not open in this host`)
-    const last = closedTurns(eventsOf(session)).at(-1)
-    if (last === undefined) throw coded('NO_COMPLETED_TURN', 'no turn of this session has ended yet')
+    if (closedTurns(eventsOf(session)).length === 0) throw coded('NO_COMPLETED_TURN', 'no turn of this session has ended yet')
     await captures.open(session)
     const said = note === undefined ? '' : oneLine(note)
-    await captures.inOrder(session, () =>
-      engine.nameSet(session.id, { label, seq: last.end, limit: config.namedPointLimit, ...(said === '' ? {} : { note: said }) }),
-    )
-    return { label, session: session.id, seq: last.end }
+    const set = await captures.inOrder(session, async () => {
+      // The engine takes the last completed turn from the log on the disk.
+      await ctx.sessions.flush(session)
+      return engine.nameSet(session.id, { kind: 'manual', label, limit: config.namedPointLimit, ...(said === '' ? {} : { note: said }) })
+    })
+    return { label: set.label, session: set.session, seq: set.seq }
   }
 
   async list(caller: Agent): Promise<readonly { label: string; session: string; seq: number; note?: string }[]> {
@@ -80,11 +81,11 @@ export class Named {
   async turnClosed(session: Session, event: SessionEvent): Promise<void> {
     const { config, engine, captures, log } = this.#parts
     if (!isRoot(session.header)) return
-    const label = reasonOf(event) === 'error' ? 'auto-error' : 'auto-turn'
+    const kind = reasonOf(event) === 'error' ? 'auto-error' : 'auto-turn'
     try {
-      await captures.inOrder(session, () => engine.nameSet(session.id, { label, seq: event.seq, limit: config.namedPointLimit }))
+      await captures.inOrder(session, () => engine.nameSet(session.id, { kind, limit: config.namedPointLimit }))
     } catch (error) {
-      if ((error as { code?: unknown }).code !== 'NO_ENGINE') log.warn(`${label} was not noted: ${(error as Error).message}`)
+      if ((error as { code?: unknown }).code !== 'NO_ENGINE') log.warn(`${kind} was not noted: ${(error as Error).message}`)
     }
   }
 }

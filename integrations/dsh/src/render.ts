@@ -33,8 +33,17 @@ export function when(at: number, now: number): string {
 /** Kinds that `/rewind` lists; turn points belong to `/checkpoint` (design § 13). */
 const REWIND_KINDS = new Set(['mutation', 'step', 'auto', 'manual', 'guard'])
 
+/**
+ * The points of `/rewind`. A turn's start is among them where it alone holds the state before the turn's first change:
+ * the point before that change was not made, as it would have been the same (design § 5).
+ */
 export function rewindPoints(points: readonly Point[]): Point[] {
-  return points.filter(point => REWIND_KINDS.has(point.kind))
+  const held = new Set(points.filter(point => REWIND_KINDS.has(point.kind)).map(point => `${point.turn} ${point.tree}`))
+  return points.filter((point, at) => {
+    if (REWIND_KINDS.has(point.kind)) return true
+    if (point.kind !== 'turn-start' || held.has(`${point.turn} ${point.tree}`)) return false
+    return points.slice(at + 1).some(later => later.session === point.session && later.turn === point.turn && later.tree !== point.tree)
+  })
 }
 
 /** Where a point's conversation would be cut: `fork: ready (end of turn 1)`, `fork: ready (empty)` (deviation 1). */
@@ -52,7 +61,7 @@ function line(point: Point, opened: Opened, now: number, turnAt: (seq: number) =
     `(${opened.provider})`,
     place,
     when(point.at, now),
-    `trigger: ${point.trigger ?? 'none'}`,
+    `trigger: ${point.trigger ?? (point.kind === 'turn-start' ? 'prompt' : 'none')}`,
     plural(point.changed, 'file'),
     bytes(point.bytes),
     opened.provider === 'git' && point.tree !== undefined ? `tree ${point.tree.slice(0, 8)}` : 'tree n/a',
@@ -71,9 +80,9 @@ export function renderList(
   limit: number,
   now: number,
   turnAt: (seq: number) => number | undefined,
-  unprotectedSince?: string,
+  unprotected?: { readonly since: number; readonly reason?: string },
 ): string {
-  const warning = unprotectedSince === undefined ? [] : [`not protected since ${unprotectedSince}`]
+  const warning = unprotected === undefined ? [] : [`not protected since ${when(unprotected.since, now)}${unprotected.reason === undefined ? '' : `: ${unprotected.reason}`}`]
   if (points.length === 0) return [...warning, 'rewind: no checkpoints yet in this session'].join('\n')
   const shown = points.slice(-limit)
   const older = points.length - shown.length
@@ -95,19 +104,21 @@ function named(title: string, paths: readonly string[]): string[] {
 const withReason = (blocked: Preview['blocked']): string[] => blocked.map(({ path, reason }) => `${path} (${reason})`)
 
 /** What a restore would do (002-30). Never more than {@link SHOWN} paths of each kind. */
-export function renderPreview(preview: Preview, command: string): string {
+export function renderPreview(preview: Preview, address: string, command: string): string {
   const changed = [...preview.overwrite, ...preview.recreate]
+  const point = /^[0-9a-f]{32}$/.test(preview.target) && !preview.target.startsWith(address.toLowerCase()) ? ` (#${preview.target.slice(0, 8)})` : ''
   const lines = [
-    `preview of ${preview.target}: nothing is written`,
+    `preview of ${address}${point}: nothing is written`,
     ...named('overwrite or recreate', changed),
     ...named('remove', preview.remove),
     ...(changed.length + preview.remove.length === 0 ? ['no file would change'] : []),
     `already matching: ${plural(preview.unchanged, 'file')}`,
     ...named('created after, left in place', preview.keptNew),
-    ...named('edited by hand since, needs a decision', preview.handMade),
-    ...named('changed by another session, needs a decision', preview.foreign),
+    ...named('edited by hand since', preview.handMade),
+    ...named('changed by another session', preview.foreign),
     ...named('cannot be restored', withReason(preview.blocked)),
     cutLine(preview.cut),
+    ...preview.notes,
     `run "${command}" to apply`,
   ]
   return lines.join('\n')
@@ -130,7 +141,7 @@ export function renderOutcome(outcome: Outcome, opened: Opened, wantedFork: bool
   else if (wantedFork) lines.push('session: NOT forked')
   if (outcome.keptNew.length > 0) lines.push(`${plural(outcome.keptNew.length, 'file')} created after the checkpoint left in place: ${outcome.keptNew.slice(0, SHOWN).join(', ')}`)
   if (outcome.blocked.length > 0) lines.push(...named('not restored', withReason(outcome.blocked)))
-  lines.push(...outcome.warnings)
+  lines.push(...outcome.notes)
   if (outcome.guard !== undefined) lines.push(`guard: #${outcome.guard.slice(0, 8)}; undo with "/rewind ${outcome.guard.slice(0, 8)}"`)
   return lines.join('\n')
 }

@@ -13,6 +13,9 @@ import { Connection, PeerGone, RpcError, type Handlers } from './rpc.ts'
 /** The protocol that this plugin speaks (docs/sidecar.md). */
 export const PROTOCOL = 1
 
+/** This package's, told to the engine. */
+export const VERSION = '0.1.0'
+
 /** After so many starts within the span, the plugin stops trying: something is wrong that a start does not mend. */
 const STARTS = 5
 const SPAN_MS = 60_000
@@ -25,8 +28,8 @@ export interface SidecarParts {
   readonly log: Logger
   readonly find: () => Promise<Found>
   readonly handlers: Handlers
-  /** Told of each new process: whatever was opened in the last one is not open any more. */
-  readonly started: () => void
+  /** A process is gone: whatever was opened in it is not open any more. */
+  readonly gone: () => void
   readonly now?: () => number
 }
 
@@ -56,9 +59,14 @@ export class Sidecar {
     return connection.call(method, params, signal)
   }
 
+  /** From now on no process is started; one that runs goes on to answer. */
+  close(): void {
+    this.#ended = true
+  }
+
   /** Ends the process in an orderly way: what it is doing is finished first. */
   async end(): Promise<void> {
-    this.#ended = true
+    this.close()
     const live = await this.#live?.catch(() => undefined)
     if (live === undefined) return
     await Promise.race([live.connection.call('shutdown', {}).catch(() => undefined), after(GRACE_MS)])
@@ -68,7 +76,7 @@ export class Sidecar {
   }
 
   #running(): Promise<Live> {
-    if (this.#ended) return Promise.reject(new NoEngine('the plugin is being unloaded'))
+    if (this.#live === undefined && this.#ended) return Promise.reject(new NoEngine('the plugin is being unloaded'))
     this.#live ??= this.#start().catch(error => {
       this.#live = undefined
       throw error
@@ -77,7 +85,7 @@ export class Sidecar {
   }
 
   async #start(): Promise<Live> {
-    const { subprocess, config, log, find, handlers, started } = this.#parts
+    const { subprocess, config, log, find, handlers } = this.#parts
     const now = (this.#parts.now ?? Date.now)()
     this.#starts = this.#starts.filter(at => now - at < SPAN_MS)
     if (this.#starts.length >= STARTS) throw new NoEngine(`rwd ended ${STARTS} times within a minute; no more is tried for now`)
@@ -102,6 +110,7 @@ export class Sidecar {
     const gone = (why: string): void => {
       connection.close(why)
       this.#live = undefined
+      this.#parts.gone()
     }
     stdin.on('error', error => gone(`rwd: ${error.message}`))
     stdout.on('data', (chunk: Buffer) => connection.feed(chunk))
@@ -114,14 +123,13 @@ export class Sidecar {
       (error: Error) => gone(`rwd could not be started: ${error.message}`),
     )
     try {
-      await connection.call('hello', { protocol: PROTOCOL, client: { name: 'rwd-dsh', version: '0.1.0' } })
+      await connection.call('hello', { protocol: PROTOCOL, client: { name: 'rwd-dsh', version: VERSION, pid: process.pid }, callbacks: Object.keys(handlers) })
     } catch (error) {
       handle.terminate()
       if (error instanceof PeerGone) throw new NoEngine(`${found.path}: ${error.message}`)
       if (error instanceof RpcError) throw new NoEngine(`${found.path} does not speak protocol ${PROTOCOL}: ${error.message}`)
       throw error
     }
-    started()
     return { handle, connection }
   }
 

@@ -45,6 +45,7 @@ export interface Caller {
 
 export class Turns {
   readonly #parts: TurnParts
+  readonly #counts = new Map<string, number>()
 
   constructor(parts: TurnParts) {
     this.#parts = parts
@@ -58,21 +59,38 @@ export class Turns {
       const { isGitRepo } = await captures.open(session)
       const points = await captures.inOrder(session, () => engine.list(session.id))
       const ends = new Map<number, Point>()
-      for (const point of points.points) if (point.kind === 'turn-end' && point.turn !== undefined && point.session === session.id) ends.set(point.turn, point)
+      const starts = new Map<number, Point>()
+      for (const point of points.points) {
+        if (point.turn === undefined || point.session !== session.id) continue
+        if (point.kind === 'turn-end') ends.set(point.turn, point)
+        else if (!starts.has(point.turn)) starts.set(point.turn, point)
+      }
       // One entry for each turn that was captured (000-04), the turns of the log where the files were not.
       const known = closed.filter(({ turn }) => ends.has(turn) || !isGitRepo)
       const unique = [...new Map(known.map(turn => [turn.turn, turn])).values()]
-      return {
-        isGitRepo,
-        points: unique.map(({ turn, at }) => {
-          const point = ends.get(turn)
-          return { turn, changedCount: point?.changed ?? 0, capturedAt: point?.at ?? at }
-        }),
+      const listed: TurnPoint[] = []
+      for (const { turn, at } of unique) {
+        const point = ends.get(turn)
+        const changedCount = point === undefined ? 0 : await this.#changed(session, starts.get(turn), point)
+        listed.push({ turn, changedCount, capturedAt: point?.at ?? at })
       }
+      return { isGitRepo, points: listed }
     } catch (error) {
       const unique = [...new Map(closed.map(turn => [turn.turn, turn])).values()]
       return { isGitRepo: false, points: unique.map(({ turn, at }) => ({ turn, changedCount: 0, capturedAt: at })), without: (error as Error).message }
     }
+  }
+
+  /** Paths that a turn changed: from the point before it to the one after it (000-07). Points never change, so neither does this. */
+  async #changed(session: Session, from: Point | undefined, to: Point): Promise<number> {
+    if (from === undefined || (from.tree !== undefined && from.tree === to.tree)) return from === undefined ? to.changed : 0
+    const key = `${from.id} ${to.id}`
+    let count = this.#counts.get(key)
+    if (count === undefined) {
+      count = await this.#parts.engine.changed(session.id, from.id, to.id)
+      this.#counts.set(key, count)
+    }
+    return count
   }
 
   /**
@@ -89,13 +107,12 @@ export class Turns {
     if (turn < 0) {
       await captures.open(session)
       const outcome = await captures.inOrder(session, () => engine.undoNth(session.id, -turn, insideTurn))
-      return { restored: written(outcome), contextOnly: outcome.contextOnly, ...(await this.#undoPoint(session)), outcome }
+      return { ...result(outcome), outcome }
     }
     const { points, isGitRepo, without } = await this.list(session)
     if (!points.some(point => point.turn === turn))
       throw new Error(`there is no turn ${turn}; available: ${points.map(point => point.turn).join(', ') || 'none'}`)
     if (without !== undefined) return { ...(await this.#conversationOnly(session, turn)), without }
-    const before = await engine.operations(session.id)
     const outcome = await captures.inOrder(session, () =>
       engine.restore(session.id, {
         target: `t${turn}`,
@@ -106,19 +123,8 @@ export class Turns {
         insideTurn,
       }),
     )
-    const after = await engine.operations(session.id)
-    return {
-      restored: isGitRepo ? written(outcome) : [],
-      ...(outcome.childSessionId === undefined ? {} : { childSessionId: outcome.childSessionId }),
-      contextOnly: outcome.contextOnly,
-      ...(after > before ? { undoPoint: -after } : {}),
-      outcome,
-    }
-  }
-
-  async #undoPoint(session: Session): Promise<{ undoPoint?: number }> {
-    const count = await this.#parts.engine.operations(session.id)
-    return count > 0 ? { undoPoint: -count } : {}
+    // Outside git worktrees only the conversation went back (000-16).
+    return { ...result(outcome), ...(isGitRepo ? {} : { restored: [] }), outcome }
   }
 
   /** No engine: the log alone is cut, by the host, and the files stay. */
@@ -142,7 +148,7 @@ export class Turns {
       agent: caller.agent,
       question: turn < 0 ? `Take restore ${-turn} of this session back?` : `Restore the files to the end of turn ${turn} and fork the conversation there?`,
       detail: 'What is overwritten is kept as a guard and can be brought back.',
-      yes: 'Restore',
+      yes: ['Restore'],
       no: 'Cancel',
       toolName: 'checkpoint_restore',
       ...(caller.callId === undefined ? {} : { callId: caller.callId }),
@@ -152,9 +158,14 @@ export class Turns {
   }
 }
 
-/** Paths that were written or removed, sorted (deviation 6). */
-function written(outcome: Outcome): string[] {
-  return [...new Set([...outcome.restored, ...outcome.removed])].sort()
+/** 000's answer: paths that were written or removed, sorted (deviation 6); `-k` takes the k-th operation back. */
+function result({ restored, removed, childSessionId, contextOnly, nth }: Outcome): TurnRestored {
+  return {
+    restored: [...new Set([...restored, ...removed])].sort(),
+    ...(childSessionId === undefined ? {} : { childSessionId }),
+    contextOnly,
+    ...(nth === undefined ? {} : { undoPoint: -nth }),
+  }
 }
 
 function sessionOf(agent: Agent | undefined): Agent {

@@ -3,11 +3,15 @@
  * checked member by member; a member that is missing gets the value that promises least.
  */
 
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+
 import type { Found } from './binary.ts'
 import type { Config } from './config.ts'
 import type { Captured, CaptureRequest, Engine, Listing, Mark, NamedPoint, Opened, Outcome, Point, Preview, RestoreRequest, SessionRef } from './engine.ts'
 import { forkLive } from './fork.ts'
-import type { Context, Logger } from './host.ts'
+import { service, type Context, type Logger } from './host.ts'
+import { RpcError, type Handlers } from './rpc.ts'
 import { Sidecar } from './sidecar.ts'
 
 export interface WireParts {
@@ -15,7 +19,7 @@ export interface WireParts {
   readonly config: Config
   readonly log: Logger
   readonly find: () => Promise<Found>
-  readonly started: () => void
+  readonly gone: () => void
 }
 
 type Json = Readonly<Record<string, unknown>>
@@ -71,7 +75,7 @@ function timeOf(value: unknown): number {
 /** `dsh:abc` → `abc`. */
 const bare = (session: string): string => session.replace(/^dsh:/, '')
 
-const outcome = (value: unknown): Outcome => {
+const outcome = (value: unknown, notForked?: string): Outcome => {
   const raw = object(value)
   const status = text(raw['status'])
   return {
@@ -81,11 +85,12 @@ const outcome = (value: unknown): Outcome => {
     keptNew: paths(raw['keptNew']),
     blocked: blocked(raw['blocked']),
     contextOnly: raw['contextOnly'] === true,
-    warnings: array(raw['warnings']).map(String),
+    notes: array(raw['notes']).map(String),
     ...optional('op', text(raw['op'])),
+    ...optional('nth', number(raw['nth'])),
     ...optional('guard', text(raw['guard'])),
     ...optional('childSessionId', text(raw['childSessionId'])),
-    ...optional('notForked', text(raw['notForked'])),
+    ...optional('notForked', notForked),
   }
 }
 
@@ -94,58 +99,68 @@ const preview = (value: unknown): Preview => {
   const cut = raw['cut'] === null || raw['cut'] === undefined ? null : object(raw['cut'])
   return {
     plan: text(raw['plan']) ?? '',
-    target: text(raw['target']) ?? text(object(raw['target'])['label']) ?? '',
+    target: text(raw['target']) ?? '',
     overwrite: paths(raw['overwrite']),
     recreate: paths(raw['recreate']),
     remove: paths(raw['remove']),
     keptNew: paths(raw['keptNew']),
     handMade: paths(raw['handMade']),
     foreign: paths(raw['foreign']),
+    undecided: paths(raw['undecided']),
+    notes: array(raw['notes']).map(String),
     blocked: blocked(raw['blocked']),
     unchanged: number(raw['unchanged']) ?? 0,
     cut: cut === null ? null : { seq: number(cut['seq']) ?? null, rule: text(cut['rule']) ?? 'boundary' },
   }
 }
 
+/** Kinds that `/rewind` lists, counts and clears (design § 13); turn points belong to `/checkpoint`. */
+const REWIND_KINDS = ['mutation', 'step', 'auto', 'manual', 'guard']
+
+/** A turn's start is waited for; only a workspace that takes this long to look at goes without. */
+const TURN_DEADLINE_MS = 10_000
+
+const asked = ({ target, scope, exact, drift, guard, paths: selected, gitOnly, boundary }: RestoreRequest): object => ({
+  target,
+  scope,
+  ...optional('boundary', boundary),
+  policy: {
+    exact,
+    guard,
+    ...optional('drift', drift),
+    ...(drift === 'overwrite' ? { withOthers: true } : {}),
+    ...(gitOnly === true ? { files: 'git-only' } : {}),
+    ...(selected === undefined ? {} : { paths: selected.map(path => ({ path })) }),
+  },
+})
+
 export class SidecarEngine implements Engine {
   readonly #sidecar: Sidecar
 
-  constructor({ ctx, config, log, find, started }: WireParts) {
-    this.#sidecar = new Sidecar({
-      subprocess: ctx.subprocess,
-      config,
-      log,
-      find,
-      started,
-      handlers: {
-        'session.fork': async raw => {
-          const params = object(raw)
-          const child = await forkLive(ctx, {
-            session: bare(text(params['session']) ?? ''),
-            boundary: number(params['boundary']) ?? null,
-            ...optional('child', text(params['child'])),
-            ...optional('notice', text(params['notice'])),
-          })
-          return { child }
-        },
-        'session.flush': async raw => {
-          const session = ctx.sessions.get(bare(text(object(raw)['session']) ?? ''))
-          if (session !== undefined) await ctx.sessions.flush(session)
-          return {}
-        },
-        // The plugin has asked its user before it calls; whoever else asks gets a no.
-        'approval.ask': async () => ({ decision: 'unavailable' }),
-      },
-    })
+  constructor({ ctx, config, log, find, gone }: WireParts) {
+    this.#sidecar = new Sidecar({ subprocess: ctx.subprocess, config, log, find, gone, handlers: handlers(ctx) })
   }
 
-  async open({ id, cwd, parent, seedLength }: SessionRef): Promise<Opened> {
-    const raw = object(await this.#call('session.open', id, { roots: [cwd], ...optional('parent', parent), ...optional('seedLength', seedLength) }))
+  async open({ id, cwd, parent, seedLength, subagentOf }: SessionRef): Promise<Opened> {
+    const raw = object(
+      await this.#call('session.open', id, {
+        harness: 'dsh',
+        roots: [cwd],
+        home: hostHome(),
+        ...optional('parent', parent),
+        ...optional('seedLength', seedLength),
+        ...optional('subagentOf', subagentOf),
+      }),
+    )
     return { root: text(raw['root']) ?? cwd, isGitRepo: raw['isGitWorktree'] === true, provider: raw['provider'] === 'git' ? 'git' : 'copy' }
   }
 
+  async closeSession(session: string): Promise<void> {
+    await this.#call('session.close', session, {})
+  }
+
   async turnBegin(session: string, turn: number, seq: number): Promise<Captured> {
-    return captured(await this.#call('turn.begin', session, { turn, position: { ordinal: seq } }))
+    return captured(await this.#call('turn.begin', session, { turn, position: { ordinal: seq }, deadlineMs: TURN_DEADLINE_MS }))
   }
 
   async turnEnd(session: string, turn: number, seq: number, reason: string): Promise<Captured> {
@@ -161,32 +176,37 @@ export class SidecarEngine implements Engine {
   }
 
   async list(session: string): Promise<Listing> {
-    const raw = object(await this.#call('list', session, {}))
-    return { points: array(raw['points']).map(point), ...optional('unprotectedSince', text(raw['unprotectedSince'])) }
+    const raw = object(await this.#call('list', session, { cuts: true }))
+    return {
+      points: array(raw['points']).map(point),
+      ...optional('unprotectedSince', number(raw['unprotectedSince'])),
+      ...optional('unprotectedReason', text(raw['unprotectedReason'])),
+    }
+  }
+
+  async changed(session: string, from: string, to: string): Promise<number> {
+    return array(object(await this.#call('diff', session, { from, to }))['changes']).length
   }
 
   async preview(session: string, request: RestoreRequest): Promise<Preview> {
-    return preview(await this.#call('preview', session, request))
+    return preview(await this.#call('preview', session, asked(request)))
   }
 
   async restore(session: string, request: RestoreRequest): Promise<Outcome> {
-    return outcome(await this.#call('restore', session, { ...request, confirmed: true }))
+    const { plan, insideTurn } = request
+    return this.#went('restore', session, { ...asked(request), ...optional('plan', plan), ...optional('insideTurn', insideTurn), confirmed: true })
   }
 
   async undoNth(session: string, k: number, insideTurn: boolean): Promise<Outcome> {
-    return outcome(await this.#call('undo', session, { nth: k, insideTurn, confirmed: true }))
-  }
-
-  async operations(session: string): Promise<number> {
-    return number(object(await this.#call('list', session, { limit: 1 }))['operations']) ?? 0
+    return this.#went('undo', session, { nth: k, insideTurn, confirmed: true })
   }
 
   async drop(session: string, all: boolean): Promise<number> {
-    return number(object(await this.#call('drop', session, { all }))['dropped']) ?? 0
+    return array(object(await this.#call('drop', session, { kinds: REWIND_KINDS, ...(all ? { allSessions: true } : {}), confirmed: true }))['dropped']).length
   }
 
   async mark(session: string, seq: number, turn: number | null, objective?: string): Promise<{ id: number; logLength: number }> {
-    const raw = object(await this.#call('mark', session, { position: { ordinal: seq }, turn, ...optional('objective', objective) }))
+    const raw = object(await this.#call('mark', session, { logLength: seq, ...optional('turn', turn ?? undefined), ...optional('objective', objective) }))
     return { id: number(raw['id']) ?? 0, logLength: number(raw['logLength']) ?? seq }
   }
 
@@ -194,30 +214,85 @@ export class SidecarEngine implements Engine {
     const raw = object(object(await this.#call('latestMark', session, {}))['mark'])
     const id = number(raw['id'])
     if (id === undefined) return undefined
-    return { id, logLength: number(raw['logLength']) ?? 0, turn: number(raw['turn']) ?? null, folded: raw['folded'] === true, ...optional('objective', text(raw['objective'])) }
+    const folded = number(raw['foldedAt']) !== undefined
+    return { id, logLength: number(raw['logLength']) ?? 0, turn: number(raw['turn']) ?? null, folded, ...optional('objective', text(raw['objective'])) }
   }
 
   async completeFold(session: string, id: number): Promise<void> {
     await this.#call('completeFold', session, { id })
   }
 
-  async nameSet(session: string, named: { label: string; note?: string; seq: number; limit: number }): Promise<void> {
-    const { seq, ...rest } = named
-    await this.#call('name.set', session, { ...rest, position: { ordinal: seq } })
+  async nameSet(session: string, named: { kind: string; label?: string; note?: string; limit: number }): Promise<NamedPoint> {
+    return namedPoint(await this.#call('name.set', session, named))
   }
 
   async nameList(session: string): Promise<readonly NamedPoint[]> {
-    return array(object(await this.#call('name.list', session, {}))['names']).map(item => {
-      const raw = object(item)
-      return { label: text(raw['label']) ?? '', session: bare(text(raw['session']) ?? ''), seq: number(raw['seq']) ?? 0, ...optional('note', text(raw['note'])) }
-    })
+    return array(object(await this.#call('name.list', session, {}))['points']).map(namedPoint)
+  }
+
+  close(): void {
+    this.#sidecar.close()
   }
 
   end(): Promise<void> {
     return this.#sidecar.end()
   }
 
+  /** A fork that failed leaves the files restored: that is an outcome, with what was not done (002-37). */
+  async #went(method: string, session: string, params: object): Promise<Outcome> {
+    try {
+      return outcome(await this.#call(method, session, params))
+    } catch (error) {
+      if (!(error instanceof RpcError) || error.code !== 'not-forked') throw error
+      const done = object(error.data)['outcome']
+      if (done === undefined) throw error
+      return { ...outcome(done, error.message), status: 'partial' }
+    }
+  }
+
   #call(method: string, session: string, params: object): Promise<unknown> {
-    return this.#sidecar.call(method, { session, harness: 'dsh', ...params })
+    return this.#sidecar.call(method, { session, ...params })
+  }
+}
+
+const namedPoint = (item: unknown): NamedPoint => {
+  const raw = object(item)
+  return { label: text(raw['label']) ?? '', session: bare(text(raw['session']) ?? ''), seq: number(raw['seq']) ?? 0, ...optional('note', text(raw['note'])) }
+}
+
+/** Where the host keeps its sessions: the variable if it is not blank, else `~/.dsh`. */
+export function hostHome(environment: Record<string, string | undefined> = process.env): string {
+  const named = environment['DSH_HOME']?.trim() ?? ''
+  const path = named === '' ? join(homedir(), '.dsh') : named.replace(/^~(?=\/|$)/, homedir())
+  return resolve(path)
+}
+
+/** What the sidecar asks of the host. */
+function handlers(ctx: Context): Handlers {
+  return {
+    'session.fork': async raw => {
+      const params = object(raw)
+      const child = await forkLive(ctx, {
+        session: bare(text(params['session']) ?? ''),
+        boundary: number(params['boundary']) ?? null,
+        ...optional('child', text(params['child'])),
+        ...optional('notice', text(params['notice'])),
+      })
+      return { child }
+    },
+    'session.find': async raw => {
+      const child = text(object(raw)['child']) ?? ''
+      if (ctx.sessions.get(child) !== undefined) return { exists: true }
+      const persistence = service(ctx, 'sessionPersistence')
+      if (persistence === undefined) return { exists: false }
+      return { exists: (await persistence.inspect(child).catch(() => undefined)) !== undefined }
+    },
+    'session.flush': async raw => {
+      const session = ctx.sessions.get(bare(text(object(raw)['session']) ?? ''))
+      if (session !== undefined) await ctx.sessions.flush(session)
+      return {}
+    },
+    // The plugin asks its user before it calls; whoever else asks gets no answer.
+    'approval.ask': async () => ({ decision: 'unavailable' }),
   }
 }
