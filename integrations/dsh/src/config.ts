@@ -206,6 +206,7 @@ export function readConfig(raw: unknown): Settings {
   if ((config.reportProvider === undefined) !== (config.reportModel === undefined))
     throw new ConfigError('reportProvider', 'and reportModel belong together')
   if (TAKEN.includes(config.toolName)) throw new ConfigError('toolName', `is the name of another tool: ${config.toolName}`)
+  if (config.excludeGlobs?.some(glob => glob.includes(',')) === true) throw new ConfigError('excludeGlobs', 'must hold one pattern an entry, without commas')
   const warnings: string[] = []
   if (config.provider === 'copy') warnings.push('provider: copy has no effect: one store holds every workspace')
   if (gitBin !== undefined) warnings.push('gitBin has no effect: no git program is run')

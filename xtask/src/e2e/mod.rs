@@ -3,6 +3,8 @@
 
 mod dsh;
 mod install;
+mod model;
+mod plugin;
 
 use crate::{Result, process, repo};
 
