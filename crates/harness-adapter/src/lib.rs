@@ -13,6 +13,7 @@ pub mod event_log;
 mod logs;
 pub mod named_points;
 pub mod sessions;
+pub mod sidecar;
 mod surroundings;
 mod turn_view;
 

@@ -176,6 +176,7 @@ impl Engine {
             && record.snapshot == Some(captured.snapshot)
             && record.listed
             && record.kind != PointKind::Guard
+            && !(request.besides_turns && matches!(record.kind, PointKind::TurnStart | PointKind::TurnEnd))
             && record.damaged.is_none()
             && !record.under_intent
             && record.incarnation == self.parts.place.incarnation

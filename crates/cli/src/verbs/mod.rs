@@ -14,6 +14,7 @@ mod save;
 mod session;
 mod settings;
 mod show;
+mod sidecar;
 mod status;
 
 use std::sync::Arc;
@@ -54,6 +55,7 @@ pub(crate) fn dispatch(run: &Run, verb: Verb) -> Result<u8, CliError> {
         Verb::Adopt => adopt::adopt(run),
         Verb::Session(verb) => session::session(run, &verb),
         Verb::Config(verb) => settings::config(run, &verb),
+        Verb::Sidecar => sidecar::sidecar(run),
         Verb::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut crate::args::cli_command(), "rwd", &mut script);
