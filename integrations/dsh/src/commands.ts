@@ -7,7 +7,7 @@ import type { Drift, Engine, Opened, Outcome, Point, RestoreRequest, Scope } fro
 import { CHECKPOINT_USAGE, parseCheckpoint, parseRewind, REWIND_USAGE, type RewindCommand, type RewindScope } from './grammar.ts'
 import { eventsOf, pluginMessage, type CommandDefinition, type CommandInvocation, type CommandResult, type Context, type Session } from './host.ts'
 import { closedTurns, openTurn } from './log.ts'
-import { plural, renderList, renderOutcome, renderPreview, rewindPoints } from './render.ts'
+import { plural, renderDiff, renderList, renderOutcome, renderPreview, rewindPoints } from './render.ts'
 import { describeRestored, describeTurns, type Turns } from './turns.ts'
 
 export interface CommandParts {
@@ -89,7 +89,7 @@ export class Commands {
         return success(renderPreview(preview, command.target.text, `/rewind ${command.target.text}${suffix}`))
       }
       case 'diff':
-        return failure('DIFF_UNAVAILABLE: run "rwd diff" in a terminal to compare two points')
+        return success(await this.#diff(invocation.agent.session, command.from, command.to))
       case 'clear':
         return this.#clear(invocation, command.all)
       case 'restore':
@@ -109,7 +109,7 @@ export class Commands {
       case 'list':
         return success(await this.#list(agent.session))
       case 'diff':
-        return failure('DIFF_UNAVAILABLE: run "rwd diff" in a terminal to compare two points')
+        return success(await this.#diff(agent.session, command.from, command.to))
       case 'restore':
         return this.#alone(agent.session, async () => {
           const done = await turns.restore({ agent, signal, person: true }, command.turn)
@@ -146,15 +146,26 @@ export class Commands {
     return captured.created ? `checkpoint #${id}: ${plural(captured.changed, 'file')} changed` : `unchanged: nothing captured; checkpoint #${id} already holds this state`
   }
 
+  /** With `off` a guard is kept and not listed (deviation 12). */
+  #shown(points: readonly Point[]): Point[] {
+    return rewindPoints(points).filter(point => point.kind !== 'guard' || this.#parts.config.preRewindCheckpoint !== 'off')
+  }
+
   async #list(session: Session): Promise<string> {
     const { engine, captures, config } = this.#parts
     const opened = await this.#open(session)
     const { points, unprotectedSince, unprotectedReason } = await captures.inOrder(session, () => engine.list(session.id))
     const ends = new Map(closedTurns(eventsOf(session)).map(turn => [turn.end, turn.turn]))
-    const own = rewindPoints(points)
+    const own = this.#shown(points)
     const unprotected =
       unprotectedSince === undefined ? undefined : { since: unprotectedSince, ...(unprotectedReason === undefined ? {} : { reason: unprotectedReason }) }
     return renderList(own, opened, config.listLimit, (this.#parts.now ?? Date.now)(), seq => ends.get(seq), unprotected)
+  }
+
+  async #diff(session: Session, from: string, to: string): Promise<string> {
+    const { engine, captures } = this.#parts
+    await this.#open(session)
+    return renderDiff(from, to, await captures.inOrder(session, () => engine.diff(session.id, from, to)))
   }
 
   /** `provider: git` refuses outside git worktrees, whatever is asked (002-13). */
@@ -228,7 +239,7 @@ export class Commands {
     const { agent, signal } = invocation
     const { session } = agent
     await captures.open(session)
-    const points: readonly Point[] = rewindPoints((await captures.inOrder(session, () => engine.list(session.id))).points)
+    const points = this.#shown((await captures.inOrder(session, () => engine.list(session.id))).points)
     if (points.length === 0 && !all) return success('nothing to clear')
     const answer = await confirm(ctx, config, {
       agent,

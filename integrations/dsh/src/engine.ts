@@ -58,8 +58,16 @@ export interface Point {
   readonly cutBefore?: number
 }
 
+/** 000's record of a closed turn. */
+export interface TurnRecord {
+  readonly turn: number
+  readonly changedCount: number
+  readonly capturedAt: number
+}
+
 export interface Listing {
   readonly points: readonly Point[]
+  readonly turns: readonly TurnRecord[]
   /** Milliseconds since the epoch, and why. */
   readonly unprotectedSince?: number
   readonly unprotectedReason?: string
@@ -128,6 +136,11 @@ export interface Mark {
   readonly folded: boolean
 }
 
+export interface Change {
+  readonly path: string
+  readonly kind: string
+}
+
 export interface NamedPoint {
   readonly label: string
   readonly session: string
@@ -141,14 +154,15 @@ export interface Engine {
   turnEnd(session: string, turn: number, seq: number, reason: string): Promise<Captured>
   stepEnd(session: string, turn: number, step: number, seq: number): Promise<void>
   capture(session: string, request: CaptureRequest): Promise<Captured>
-  list(session: string): Promise<Listing>
+  /** `ancestors`: points of all sessions of the workspace. */
+  list(session: string, allSessions?: boolean): Promise<Listing>
   preview(session: string, request: RestoreRequest): Promise<Preview>
   /** The user, or the policy, has said yes. */
   restore(session: string, request: RestoreRequest): Promise<Outcome>
   /** 000's −k: the session's k-th operation. */
   undoNth(session: string, k: number, insideTurn: boolean): Promise<Outcome>
-  /** Paths that differ between two points. */
-  changed(session: string, from: string, to: string): Promise<number>
+  /** What differs between two points. */
+  diff(session: string, from: string, to: string): Promise<readonly Change[]>
   /** Removes the points that `/rewind` lists; `all`: those of every session of the workspace. How many went. */
   drop(session: string, all: boolean): Promise<number>
   mark(session: string, seq: number, turn: number | null, objective?: string): Promise<{ id: number; logLength: number }>

@@ -1,6 +1,6 @@
 /** What is printed: lists, previews, results (002-06, 002-30, 002-42). Pure. */
 
-import type { Opened, Outcome, Point, Preview } from './engine.ts'
+import type { Change, Opened, Outcome, Point, Preview } from './engine.ts'
 
 /** Paths that a preview names (002-30). */
 const SHOWN = 20
@@ -33,17 +33,8 @@ export function when(at: number, now: number): string {
 /** Kinds that `/rewind` lists; turn points belong to `/checkpoint` (design § 13). */
 const REWIND_KINDS = new Set(['mutation', 'step', 'auto', 'manual', 'guard'])
 
-/**
- * The points of `/rewind`. A turn's start is among them where it alone holds the state before the turn's first change:
- * the point before that change was not made, as it would have been the same (design § 5).
- */
 export function rewindPoints(points: readonly Point[]): Point[] {
-  const held = new Set(points.filter(point => REWIND_KINDS.has(point.kind)).map(point => `${point.turn} ${point.tree}`))
-  return points.filter((point, at) => {
-    if (REWIND_KINDS.has(point.kind)) return true
-    if (point.kind !== 'turn-start' || held.has(`${point.turn} ${point.tree}`)) return false
-    return points.slice(at + 1).some(later => later.session === point.session && later.turn === point.turn && later.tree !== point.tree)
-  })
+  return points.filter(point => REWIND_KINDS.has(point.kind))
 }
 
 /** Where a point's conversation would be cut: `fork: ready (end of turn 1)`, `fork: ready (empty)` (deviation 1). */
@@ -61,7 +52,7 @@ function line(point: Point, opened: Opened, now: number, turnAt: (seq: number) =
     `(${opened.provider})`,
     place,
     when(point.at, now),
-    `trigger: ${point.trigger ?? (point.kind === 'turn-start' ? 'prompt' : 'none')}`,
+    `trigger: ${point.trigger ?? 'none'}`,
     plural(point.changed, 'file'),
     bytes(point.bytes),
     opened.provider === 'git' && point.tree !== undefined ? `tree ${point.tree.slice(0, 8)}` : 'tree n/a',
@@ -144,4 +135,12 @@ export function renderOutcome(outcome: Outcome, opened: Opened, wantedFork: bool
   lines.push(...outcome.notes)
   if (outcome.guard !== undefined) lines.push(`guard: #${outcome.guard.slice(0, 8)}; undo with "/rewind ${outcome.guard.slice(0, 8)}"`)
   return lines.join('\n')
+}
+
+/** What differs between two points: counts, and names up to the limit (002-31). */
+export function renderDiff(from: string, to: string, changes: readonly Change[]): string {
+  const kinds = new Map<string, number>()
+  for (const { kind } of changes) kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
+  const counts = [...kinds].map(([kind, count]) => `${count} ${kind}`).join(', ')
+  return [`diff ${from} → ${to}: ${counts === '' ? 'no file differs' : counts}`, ...named('files', changes.map(({ path, kind }) => `${path} (${kind})`)).slice(1)].join('\n')
 }

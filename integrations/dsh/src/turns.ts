@@ -57,22 +57,14 @@ export class Turns {
     const closed = closedTurns(eventsOf(session))
     try {
       const { isGitRepo } = await captures.open(session)
-      const points = await captures.inOrder(session, () => engine.list(session.id))
-      const ends = new Map<number, Point>()
-      const starts = new Map<number, Point>()
-      for (const point of points.points) {
-        if (point.turn === undefined || point.session !== session.id) continue
-        if (point.kind === 'turn-end') ends.set(point.turn, point)
-        else if (!starts.has(point.turn)) starts.set(point.turn, point)
-      }
-      // One entry for each turn that was captured (000-04), the turns of the log where the files were not.
-      const known = closed.filter(({ turn }) => ends.has(turn) || !isGitRepo)
-      const unique = [...new Map(known.map(turn => [turn.turn, turn])).values()]
+      const { turns } = await captures.inOrder(session, () => engine.list(session.id))
+      const records = new Map(turns.map(record => [record.turn, record]))
+      const inherited = await this.#inherited(session)
       const listed: TurnPoint[] = []
-      for (const { turn, at } of unique) {
-        const point = ends.get(turn)
-        const changedCount = point === undefined ? 0 : await this.#changed(session, starts.get(turn), point)
-        listed.push({ turn, changedCount, capturedAt: point?.at ?? at })
+      // One entry for each turn (000-04); outside git worktrees every turn of the log can be gone back to.
+      for (const { turn, at } of new Map(closed.map(one => [one.turn, one])).values()) {
+        const record = records.get(turn) ?? inherited.get(turn)
+        if (record !== undefined || !isGitRepo) listed.push({ turn, changedCount: record?.changedCount ?? 0, capturedAt: record?.capturedAt ?? at })
       }
       return { isGitRepo, points: listed }
     } catch (error) {
@@ -81,13 +73,29 @@ export class Turns {
     }
   }
 
+  /** Turns that a child has from its parent: their points are the parent's. */
+  async #inherited(session: Session): Promise<Map<number, TurnPoint>> {
+    const { engine, captures } = this.#parts
+    const { parentSession, seedLength } = session.header
+    const found = new Map<number, TurnPoint>()
+    if (parentSession === undefined || seedLength === undefined || seedLength === 0) return found
+    const inherited = new Set(closedTurns(eventsOf(session).slice(0, seedLength)).map(({ turn }) => turn))
+    const { points } = await captures.inOrder(session, () => engine.list(session.id, true))
+    const theirs = points.filter(point => point.session === parentSession && point.turn !== undefined && inherited.has(point.turn))
+    for (const to of theirs.filter(point => point.kind === 'turn-end')) {
+      const from = theirs.find(point => point.turn === to.turn)
+      const changedCount = from === undefined || from === to ? to.changed : await this.#changed(session, from, to)
+      found.set(to.turn as number, { turn: to.turn as number, changedCount, capturedAt: to.at })
+    }
+    return found
+  }
+
   /** Paths that a turn changed: from the point before it to the one after it (000-07). Points never change, so neither does this. */
-  async #changed(session: Session, from: Point | undefined, to: Point): Promise<number> {
-    if (from === undefined || (from.tree !== undefined && from.tree === to.tree)) return from === undefined ? to.changed : 0
+  async #changed(session: Session, from: Point, to: Point): Promise<number> {
     const key = `${from.id} ${to.id}`
     let count = this.#counts.get(key)
     if (count === undefined) {
-      count = await this.#parts.engine.changed(session.id, from.id, to.id)
+      count = (await this.#parts.engine.diff(session.id, from.id, to.id)).length
       this.#counts.set(key, count)
     }
     return count

@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path'
 
 import type { Found } from './binary.ts'
 import type { Config } from './config.ts'
-import type { Captured, CaptureRequest, Engine, Listing, Mark, NamedPoint, Opened, Outcome, Point, Preview, RestoreRequest, SessionRef } from './engine.ts'
+import type { Captured, CaptureRequest, Change, Engine, Listing, Mark, NamedPoint, Opened, Outcome, Point, Preview, RestoreRequest, SessionRef, TurnRecord } from './engine.ts'
 import { forkLive } from './fork.ts'
 import { service, type Context, type Logger } from './host.ts'
 import { RpcError, type Handlers } from './rpc.ts'
@@ -67,6 +67,12 @@ const point = (value: unknown): Point => {
   }
 }
 
+const turnRecord = (value: unknown): TurnRecord | undefined => {
+  const raw = object(value)
+  const turn = number(raw['turn'])
+  return turn === undefined ? undefined : { turn, changedCount: number(raw['changedCount']) ?? 0, capturedAt: timeOf(raw['capturedAt']) }
+}
+
 /** Milliseconds, from milliseconds or an ISO time. */
 function timeOf(value: unknown): number {
   return number(value) ?? (Number.isNaN(Date.parse(text(value) ?? '')) ? 0 : Date.parse(text(value) ?? ''))
@@ -116,6 +122,7 @@ const preview = (value: unknown): Preview => {
 
 /** Kinds that `/rewind` lists, counts and clears (design § 13); turn points belong to `/checkpoint`. */
 const REWIND_KINDS = ['mutation', 'step', 'auto', 'manual', 'guard']
+const LISTED_KINDS = [...REWIND_KINDS, 'turn-start', 'turn-end']
 
 /** A turn's start is waited for; only a workspace that takes this long to look at goes without. */
 const TURN_DEADLINE_MS = 10_000
@@ -172,20 +179,24 @@ export class SidecarEngine implements Engine {
   }
 
   async capture(session: string, { seq, ...rest }: CaptureRequest): Promise<Captured> {
-    return captured(await this.#call('capture', session, { ...rest, position: { ordinal: seq } }))
+    // 002 lists the point before a step's first change, so the turn's start does not stand in for it.
+    const besidesTurns = rest.kind === 'mutation' || rest.kind === 'manual'
+    return captured(await this.#call('capture', session, { ...rest, position: { ordinal: seq }, besidesTurns }))
   }
 
-  async list(session: string): Promise<Listing> {
-    const raw = object(await this.#call('list', session, { cuts: true }))
+  async list(session: string, allSessions = false): Promise<Listing> {
+    const raw = object(await this.#call('list', session, { kinds: LISTED_KINDS, cuts: !allSessions, turns: !allSessions, allSessions }))
     return {
       points: array(raw['points']).map(point),
+      turns: array(raw['turns']).map(turnRecord).filter(turn => turn !== undefined),
       ...optional('unprotectedSince', number(raw['unprotectedSince'])),
       ...optional('unprotectedReason', text(raw['unprotectedReason'])),
     }
   }
 
-  async changed(session: string, from: string, to: string): Promise<number> {
-    return array(object(await this.#call('diff', session, { from, to }))['changes']).length
+  async diff(session: string, from: string, to: string): Promise<readonly Change[]> {
+    const changes = array(object(await this.#call('diff', session, { from, to }))['changes']).map(object)
+    return changes.map(change => ({ path: text(change['path']) ?? text(object(change['path'])['path']) ?? '', kind: text(change['kind']) ?? text(change['change']) ?? 'changed' }))
   }
 
   async preview(session: string, request: RestoreRequest): Promise<Preview> {

@@ -162,7 +162,7 @@ test('TD13 c002_09 a note makes a point; an unchanged one says so; before the fi
 test('c000_18 /checkpoint: a turn, −k, and the turns there are', async () => {
   const on = stage()
   on.session.turn(1)
-  on.engine.points = [point({ id: 'e', kind: 'turn-end', turn: 1 })]
+  on.engine.turns = [{ turn: 1, changedCount: 1, capturedAt: 1 }]
   assert.match((await on.run('/checkpoint')).text ?? '', /usage: [\s\S]*checkpoints: turn 1 \(1 file\)/)
   on.engine.outcome = outcome({ restored: ['a'], childSessionId: 'kid', nth: 1 })
   assert.equal((await on.run('/checkpoint 1')).text, '1 file restored; conversation continues in kid. Read a file again before you edit it.\nundo with "/checkpoint -1"')
@@ -175,4 +175,20 @@ test('one rewind of a session at a time', async () => {
   const [first, second] = await Promise.all([on.run('/rewind latest'), on.run('/rewind latest')])
   assert.deepEqual([first?.kind, second?.text], ['success', 'a rewind of this session is under way'])
   assert.equal((await on.run('/rewind latest')).kind, 'success')
+})
+
+test('TD16 list and diff by /checkpoint and /rewind', async () => {
+  const on = stage()
+  assert.match((await on.run('/checkpoint list')).text ?? '', /no checkpoints yet/)
+  for (const line of ['/checkpoint diff aa bb', '/rewind diff aa bb'])
+    assert.equal((await on.run(line)).text, 'diff aa → bb: 1 added, 2 changed\n  a (added)\n  b (changed)\n  c (changed)')
+})
+
+test('deviation 12: with off, guards are kept and not listed', async () => {
+  const guard = point({ kind: 'guard' })
+  for (const [raw, listed] of [[{}, true], [{ preRewindCheckpoint: 'off' }, false]] as const) {
+    const on = stage(undefined, raw)
+    on.engine.points = [guard]
+    assert.equal((await on.run('/rewind')).text?.includes('[guard]'), listed)
+  }
 })

@@ -1,6 +1,6 @@
 // A host and an engine that remember what was asked of them.
 import { readConfig, type Config } from '../src/config.ts'
-import type { Captured, CaptureRequest, Engine, Listing, Mark, NamedPoint, Opened, Outcome, Point, Preview, RestoreRequest, SessionRef } from '../src/engine.ts'
+import type { Captured, CaptureRequest, Change, Engine, Listing, Mark, NamedPoint, Opened, Outcome, Point, Preview, RestoreRequest, SessionRef, TurnRecord } from '../src/engine.ts'
 import type { Agent, Context, Session, SessionEvent, SessionHeader } from '../src/host.ts'
 
 export const config = (raw: Record<string, unknown> = {}): Config => readConfig(raw).config
@@ -203,6 +203,7 @@ export class FakeEngine implements Engine {
   readonly restores: RestoreRequest[] = []
   opened: Opened = { root: '/shop', isGitRepo: true, provider: 'git' }
   points: Point[] = []
+  turns: TurnRecord[] = []
   outcome: Outcome = outcome()
   previewed: Preview = preview()
   marks: Mark[] = []
@@ -236,9 +237,9 @@ export class FakeEngine implements Engine {
     await this.#say(`capture ${session} ${request.kind} ${request.turn}.${request.step ?? ''} ${request.trigger ?? ''}`)
     return this.captured(request)
   }
-  async list(): Promise<Listing> {
-    await this.#say('list')
-    return { points: this.points }
+  async list(_session: string, all = false): Promise<Listing> {
+    await this.#say(all ? 'list all' : 'list')
+    return { points: this.points, turns: this.turns }
   }
   async preview(_session: string, request: RestoreRequest): Promise<Preview> {
     await this.#say(`preview ${request.target} ${request.drift ?? ''}`.trim())
@@ -253,9 +254,9 @@ export class FakeEngine implements Engine {
     await this.#say(`undo ${k}`)
     return this.outcome
   }
-  async changed(_session: string, from: string, to: string): Promise<number> {
+  async diff(_session: string, from: string, to: string): Promise<readonly Change[]> {
     await this.#say(`diff ${from} ${to}`)
-    return 3
+    return [{ path: 'a', kind: 'added' }, { path: 'b', kind: 'changed' }, { path: 'c', kind: 'changed' }]
   }
   async drop(_session: string, all: boolean): Promise<number> {
     await this.#say(`drop ${all ? 'all' : 'session'}`)

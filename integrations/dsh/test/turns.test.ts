@@ -19,16 +19,14 @@ function stage(raw: Record<string, unknown> = {}, services: Record<string, unkno
   return { session, ctx, engine, turns, agent, list: () => list?.execute({}, exec), restore: (args: unknown) => restore?.execute(args, exec), tools: [list, restore], signal }
 }
 
-/** Two turns with a point around each. */
+/** Two turns with a point around each, and a record of one that the log does not have. */
 function played(on: ReturnType<typeof stage>): { first: number; second: number } {
   const first = on.session.turn(1).seq
   const second = on.session.turn(2).seq
-  on.engine.points = [
-    point({ id: 's1', kind: 'turn-start', turn: 1, tree: 'a' }),
-    point({ id: 'e1', kind: 'turn-end', turn: 1, tree: 'b', at: 11 }),
-    point({ id: 's2', kind: 'turn-start', turn: 2, tree: 'b' }),
-    point({ id: 'e2', kind: 'turn-end', turn: 2, tree: 'b', at: 22 }),
-    point({ id: 'x', kind: 'turn-end', turn: 7, session: 'other' }),
+  on.engine.turns = [
+    { turn: 1, changedCount: 3, capturedAt: 11 },
+    { turn: 2, changedCount: 0, capturedAt: 22 },
+    { turn: 9, changedCount: 1, capturedAt: 99 },
   ]
   return { first, second }
 }
@@ -37,7 +35,23 @@ test('c000_12 the list: exactly these members; a turn that changed nothing is th
   const on = stage()
   played(on)
   assert.deepEqual(await on.list(), { isGitRepo: true, points: [{ turn: 1, changedCount: 3, capturedAt: 11 }, { turn: 2, changedCount: 0, capturedAt: 22 }] })
-  await on.list()
+})
+
+test('K-40 a child lists the turns that it has from its parent, with the parent’s points', async () => {
+  const on = stage()
+  played(on)
+  const child = new FakeSession('kid', { parentSession: 's', seedLength: on.session.seq })
+  child.events.push(...on.session.events)
+  child.turn(3)
+  on.engine.turns = [{ turn: 3, changedCount: 1, capturedAt: 33 }]
+  on.engine.points = [
+    point({ id: 's1', kind: 'turn-start', turn: 1 }),
+    point({ id: 'e1', kind: 'turn-end', turn: 1, at: 11 }),
+    point({ id: 'x', kind: 'turn-end', turn: 2, session: 'other' }),
+  ]
+  const expected = [{ turn: 1, changedCount: 3, capturedAt: 11 }, { turn: 3, changedCount: 1, capturedAt: 33 }]
+  assert.deepEqual((await on.turns.list(child)).points, expected)
+  assert.deepEqual((await on.turns.list(child)).points, expected)
   assert.equal(on.engine.asked.filter(asked => asked.startsWith('diff')).length, 1, 'points do not change, so they are compared once')
 })
 
@@ -70,7 +84,7 @@ test('c000_17 K-03 the undo point takes the operation back, whatever turns came 
 test('c000_16 outside git only the conversation goes back, and turns are listed all the same', async () => {
   const on = stage()
   played(on)
-  on.engine.points = []
+  on.engine.turns = []
   on.engine.opened = { root: '/shop', isGitRepo: false, provider: 'copy' }
   on.engine.outcome = outcome({ contextOnly: true, childSessionId: 'kid' })
   const { isGitRepo, points } = (await on.list()) as { isGitRepo: boolean; points: { turn: number }[] }
