@@ -87,7 +87,7 @@ pub(crate) fn register_at(
     let registration = Registration { force, as_new: force, ..Located::registration(&root, home.map(Path::to_owned)) };
     let found = registry.register(&root, &registration)?;
     refuse_moved(&found)?;
-    let located = Located::new(found.clone(), registry, data);
+    let located = Located::registered(found.clone(), registry, data);
     Ok((found, located))
 }
 

@@ -28,13 +28,21 @@ pub struct Located {
     pub data: DataDir,
     /// Its part of that.
     pub dir: WorkspaceDir,
+    /// The registry has counted the incarnation that is there.
+    counted: bool,
 }
 
 impl Located {
-    /// What the registry of `data` found.
+    /// What the registry of `data` found without being told of it: [`Registry::find`].
     pub fn new(found: Found, registry: Registry, data: DataDir) -> Self {
         let dir = data.workspace(&found.workspace.id);
-        Self { workspace: found.workspace, standing: found.standing, registry, data, dir }
+        Self { workspace: found.workspace, standing: found.standing, registry, data, dir, counted: false }
+    }
+
+    /// What the registry of `data` made or found when it was told of it: [`Registry::register`]. A new incarnation is
+    /// counted by then.
+    pub fn registered(found: Found, registry: Registry, data: DataDir) -> Self {
+        Self { counted: true, ..Self::new(found, registry, data) }
     }
 
     /// Registers `root`, or finds that it is registered. `home` is what may not be a workspace.
@@ -48,7 +56,7 @@ impl Located {
         if found.standing == Standing::Moved {
             return Err(OpenError::Moved { root: found.root, before: found.workspace.root });
         }
-        Ok(Self::new(found, registry, data))
+        Ok(Self::registered(found, registry, data))
     }
 
     /// What registering `root` takes, without any force.
@@ -79,7 +87,7 @@ impl Located {
     /// The incarnation that is there now: one that is not registered yet counts already.
     pub fn incarnation(&self) -> u32 {
         match self.standing {
-            Standing::NewIncarnation => self.workspace.incarnation + 1,
+            Standing::NewIncarnation if !self.counted => self.workspace.incarnation + 1,
             _ => self.workspace.incarnation,
         }
     }

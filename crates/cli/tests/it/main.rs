@@ -20,6 +20,7 @@ mod recovery;
 mod sandbox;
 mod schema;
 mod sessions;
+mod sidecar;
 mod stories;
 mod theme_i;
 mod turn_view;

@@ -110,3 +110,18 @@ fn a_root_that_was_moved_is_not_taken_over_silently() {
     let error = rwd_engine::open(&there, &data).unwrap_err();
     assert!(matches!(&error, OpenError::Moved { before, .. } if before.ends_with("w")), "{error}");
 }
+
+/// A root that was replaced is one new incarnation, not another one each time it is opened: else the first points made
+/// there could never be restored without being adopted.
+#[test]
+fn a_replaced_root_is_counted_once() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (root, data) = (scratch.path().join("w"), scratch.path().join("data"));
+    let open = || rwd_engine::open(&root, &data).unwrap().build().place().incarnation;
+    fs::create_dir(&root).unwrap();
+    let first = open();
+    fs::remove_dir(&root).unwrap();
+    fs::create_dir(scratch.path().join("other")).unwrap();
+    fs::create_dir(&root).unwrap();
+    assert_eq!([open(), open()], [first + 1, first + 1]);
+}
