@@ -94,7 +94,7 @@ export class Sidecar {
     this.#starts.push(now)
     const data = config.dataDir === undefined ? [] : ['--data-dir', config.dataDir]
     const handle = subprocess.spawn({
-      argv: [found.path, ...data, 'sidecar'],
+      argv: patient([found.path, ...data, 'sidecar']),
       cwd: tmpdir(),
       stdio: { stdin: 'pipe', stdout: 'pipe', stderr: { maxBytes: 64 * 1024 } },
       graceMs: GRACE_MS,
@@ -138,6 +138,14 @@ export class Sidecar {
     if (method === 'notice') log.warn(String((params as { text?: unknown } | null)?.text ?? JSON.stringify(params)))
     else if (method === '$/malformed') log.warn(`rwd said something that is not understood: ${JSON.stringify(params)}`)
   }
+}
+
+/**
+ * The host ends all plugins and all children at the same time, so the first signal comes while the last turn's end is
+ * still to be told. The program does not hear it: it ends with its input, and the host's last signal follows the grace.
+ */
+export function patient(argv: readonly string[], platform: string = process.platform): readonly string[] {
+  return platform === 'win32' ? argv : ['/bin/sh', '-c', 'trap "" TERM; exec "$@"', 'sh', ...argv]
 }
 
 const after = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms).unref())

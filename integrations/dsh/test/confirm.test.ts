@@ -96,7 +96,7 @@ test('TH10 only allowed-once counts; an error is a no', async () => {
   }
 })
 
-test('TH11 TH13 without an open turn approval is not asked, and the reason can be acted on', async () => {
+test('TH11 TH13 TJ03 without an open turn approval is not asked, and the reason can be acted on', async () => {
   const approval = approver('allowed-once')
   const said = await confirm(new FakeContext({ approval }).as, { confirmVia: 'auto' }, asking(idle))
   assert.ok(!said.allowed && said.why.includes('open turn'))

@@ -8,7 +8,7 @@ import { FakeContext, FakeSession } from './support.ts'
 
 const TOOLS = ['checkpoint_list', 'checkpoint_restore', 'checkpoint', 'rewind', 'agent_checkpoint', 'agent_rewind', 'agent_checkpoint_list']
 
-test('TL11 named exports, no default, and only three services without which it waits', () => {
+test('TL11 TN11 named exports, no default, and only three services without which it waits', () => {
   assert.ok(!('default' in plugin))
   assert.equal(plugin.name, 'rwd')
   assert.deepEqual(plugin.inject, ['subprocess', 'sessions', 'tools'])

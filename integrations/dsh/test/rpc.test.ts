@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { EventEmitter } from 'node:events'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -7,7 +8,7 @@ import { test } from 'node:test'
 
 import { findProgram, platformPackage } from '../src/binary.ts'
 import { Connection, LINE_LIMIT, type Handlers } from '../src/rpc.ts'
-import { NoEngine, Sidecar } from '../src/sidecar.ts'
+import { NoEngine, patient, Sidecar } from '../src/sidecar.ts'
 import { config } from './support.ts'
 
 function wire(handlers: Handlers = {}) {
@@ -129,7 +130,7 @@ test('one process, started when it is needed, with the data directory; started a
   const host = processes()
   const { made, told, gone } = sidecar(host)
   assert.deepEqual(await Promise.all([made.call('list', {}), made.call('gc', {})]), ['list', 'gc'])
-  assert.deepEqual(host.spawned.map(child => child.argv), [['/bin/rwd', '--data-dir', '/points', 'sidecar']])
+  assert.deepEqual(host.spawned.map(child => child.argv), [patient(['/bin/rwd', '--data-dir', '/points', 'sidecar'])])
   host.spawned[0]?.die(9)
   await tick()
   assert.equal(gone.length, 1)
@@ -174,6 +175,16 @@ test('TL12 the end is orderly: shutdown, then the end of input; nothing is start
   assert.deepEqual(told, [])
   await assert.rejects(made.call('list', {}), NoEngine)
   assert.equal(host.spawned.length, 1)
+})
+
+test('the host’s first signal is not heard, and no argument is read by the shell', async () => {
+  // The program signals itself: where the signal is heard it prints nothing.
+  const itself = ['/bin/sh', '-c', 'kill -TERM $$; printf "%s|" "$@"', 'x', 'a b', '$HOME', '"; exit 1']
+  const [program, ...args] = patient(itself, 'linux')
+  const { stdout } = spawnSync(program ?? '', args, { encoding: 'utf8' })
+  assert.equal(stdout, 'a b|$HOME|"; exit 1|')
+  assert.equal(spawnSync(itself[0] ?? '', itself.slice(1), { encoding: 'utf8' }).stdout, '')
+  assert.deepEqual(patient(['rwd.exe'], 'win32'), ['rwd.exe'])
 })
 
 test('design § 13 where the program is found: RWD_BIN, the PATH, the package of this platform', async () => {

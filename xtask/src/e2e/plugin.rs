@@ -52,7 +52,7 @@ struct Package<'a> {
 impl Package<'_> {
     fn make(&self) -> Result<PathBuf> {
         let sources = repo::root().join("integrations/dsh");
-        let checker = self.node.add("typescript", TYPESCRIPT, &[])?.join("typescript/bin/tsc");
+        let compiler = self.node.add("typescript", TYPESCRIPT, &[])?.join("typescript/bin/tsc");
         let types = self.node.add("@types/node", NODE_TYPES, &[])?.join("@types");
         let packed = self.scratch.join("package");
         fs::create_dir_all(&packed)?;
@@ -71,16 +71,16 @@ impl Package<'_> {
         };
         let check = json!({ "noEmit": true, "declaration": false, "declarationMap": false, "sourceMap": false,
             "rootDir": sources, "paths": { "@deepseek-ai/*": [known] } });
-        let checked = config("check.json", check, &["src", "test"])?;
-        self.end("node", &[checker.as_os_str(), "-p".as_ref(), checked.as_os_str()], "tsc --noEmit")?;
+        let config_of_check = config("check.json", check, &["src", "test"])?;
+        self.end("node", &[compiler.as_os_str(), "-p".as_ref(), config_of_check.as_os_str()], "tsc --noEmit")?;
         println!("plugin: types hold, the host's too");
         let mut tests = self.node.command("node")?;
         tests.args(["--test", "--test-reporter=dot", "test/*.test.ts"]).current_dir(&sources);
         finish(&mut tests, "node --test")?;
         println!("plugin: unit tests passed");
-        let build = json!({ "rootDir": sources.join("src"), "outDir": packed.join("lib") });
-        let built = config("build.json", build, &["src"])?;
-        self.end("node", &[checker.as_os_str(), "-p".as_ref(), built.as_os_str()], "tsc")?;
+        let emit = json!({ "rootDir": sources.join("src"), "outDir": packed.join("lib") });
+        let built = config("build.json", emit, &["src"])?;
+        self.end("node", &[compiler.as_os_str(), "-p".as_ref(), built.as_os_str()], "tsc")?;
         copy_tree(&sources.join("src"), &packed.join("src"))?;
         for file in ["package.json", "cordis.patch.yml", "README.md", "README.zh.md"] {
             copy(&sources.join(file), &packed.join(file))?;
@@ -184,6 +184,9 @@ impl<'a> Stage<'a> {
             ],
         )?;
         let first = files(&shop)?;
+        // The process ended with its turn: what follows a turn's end was done all the same.
+        let lines = fs::read_to_string(shop.join(".dsh/memory/checkpoints.md")).unwrap_or_default();
+        expect(lines.contains("] auto-turn | session=session-turns"), "the end of the last turn was lost with the host")?;
         self.play(
             &shop,
             &[
