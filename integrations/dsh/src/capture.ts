@@ -50,7 +50,12 @@ export class Captures {
       ...(seedLength === undefined ? {} : { seedLength }),
     })
     this.#opened.set(session.id, opening)
-    opening.catch(() => this.#opened.delete(session.id))
+    opening.then(
+      ({ root, unfinished }) => {
+        if (unfinished !== undefined) this.#parts.log.warn(`a restore in ${root} was interrupted: run "rwd recover --finish" or "rwd recover --back" there`)
+      },
+      () => this.#opened.delete(session.id),
+    )
     return opening
   }
 

@@ -251,8 +251,9 @@ export class Commands {
       signal,
     })
     if (!answer.allowed) return failure(`REWIND_DENIED: ${answer.why}; nothing was cleared`)
-    const dropped = await captures.inOrder(session, () => engine.drop(session.id, all))
-    return success(`cleared ${plural(dropped, 'checkpoint')}; files untouched`)
+    const { dropped, kept } = await captures.inOrder(session, () => engine.drop(session.id, all))
+    const left = kept === 0 ? '' : `; ${kept} kept, as a name or an undo needs them`
+    return success(`cleared ${plural(dropped, 'checkpoint')}; files untouched${left}`)
   }
 
   async #alone(session: Session, run: () => Promise<CommandResult>): Promise<CommandResult> {

@@ -7,6 +7,8 @@ export interface Opened {
   readonly isGitRepo: boolean
   /** What 002 prints: `git` in a git worktree with a commit, else `copy`. */
   readonly provider: 'git' | 'copy'
+  /** A restore of earlier was interrupted and has to be settled first. */
+  readonly unfinished?: string
 }
 
 export interface SessionRef {
@@ -163,8 +165,8 @@ export interface Engine {
   undoNth(session: string, k: number, insideTurn: boolean): Promise<Outcome>
   /** What differs between two points. */
   diff(session: string, from: string, to: string): Promise<readonly Change[]>
-  /** Removes the points that `/rewind` lists; `all`: those of every session of the workspace. How many went. */
-  drop(session: string, all: boolean): Promise<number>
+  /** Removes the points that `/rewind` lists; `all`: those of every session of the workspace. `kept`: something still needs them. */
+  drop(session: string, all: boolean): Promise<{ readonly dropped: number; readonly kept: number }>
   mark(session: string, seq: number, turn: number | null, objective?: string): Promise<{ id: number; logLength: number }>
   latestMark(session: string): Promise<Mark | undefined>
   completeFold(session: string, id: number): Promise<void>

@@ -52,7 +52,7 @@ function line(point: Point, opened: Opened, now: number, turnAt: (seq: number) =
     `(${opened.provider})`,
     place,
     when(point.at, now),
-    `trigger: ${point.trigger ?? 'none'}`,
+    `trigger: ${point.kind === 'guard' ? 'rewind' : (point.trigger ?? 'none')}`,
     plural(point.changed, 'file'),
     bytes(point.bytes),
     opened.provider === 'git' && point.tree !== undefined ? `tree ${point.tree.slice(0, 8)}` : 'tree n/a',
@@ -98,15 +98,16 @@ const withReason = (blocked: Preview['blocked']): string[] => blocked.map(({ pat
 export function renderPreview(preview: Preview, address: string, command: string): string {
   const changed = [...preview.overwrite, ...preview.recreate]
   const point = /^[0-9a-f]{32}$/.test(preview.target) && !preview.target.startsWith(address.toLowerCase()) ? ` (#${preview.target.slice(0, 8)})` : ''
+  const asked = preview.undecided.length === 0 ? '' : ', kept or restored as you say'
   const lines = [
     `preview of ${address}${point}: nothing is written`,
     ...named('overwrite or recreate', changed),
     ...named('remove', preview.remove),
-    ...(changed.length + preview.remove.length === 0 ? ['no file would change'] : []),
+    ...(changed.length + preview.remove.length + preview.undecided.length === 0 ? ['no file would change'] : []),
     `already matching: ${plural(preview.unchanged, 'file')}`,
     ...named('created after, left in place', preview.keptNew),
-    ...named('edited by hand since', preview.handMade),
-    ...named('changed by another session', preview.foreign),
+    ...named(`edited by hand since${asked}`, preview.handMade),
+    ...named(`changed by another session${asked}`, preview.foreign),
     ...named('cannot be restored', withReason(preview.blocked)),
     cutLine(preview.cut),
     ...preview.notes,

@@ -159,7 +159,7 @@ export class SidecarEngine implements Engine {
         ...optional('subagentOf', subagentOf),
       }),
     )
-    return { root: text(raw['root']) ?? cwd, isGitRepo: raw['isGitWorktree'] === true, provider: raw['provider'] === 'git' ? 'git' : 'copy' }
+    return { root: text(raw['root']) ?? cwd, isGitRepo: raw['isGitWorktree'] === true, provider: raw['provider'] === 'git' ? 'git' : 'copy', ...optional('unfinished', text(raw['unfinished'])) }
   }
 
   async closeSession(session: string): Promise<void> {
@@ -212,8 +212,9 @@ export class SidecarEngine implements Engine {
     return this.#went('undo', session, { nth: k, insideTurn, confirmed: true })
   }
 
-  async drop(session: string, all: boolean): Promise<number> {
-    return array(object(await this.#call('drop', session, { kinds: REWIND_KINDS, ...(all ? { allSessions: true } : {}), confirmed: true }))['dropped']).length
+  async drop(session: string, all: boolean): Promise<{ dropped: number; kept: number }> {
+    const raw = object(await this.#call('drop', session, { kinds: REWIND_KINDS, ...(all ? { allSessions: true } : {}), confirmed: true }))
+    return { dropped: array(raw['dropped']).length, kept: array(raw['kept']).length }
   }
 
   async mark(session: string, seq: number, turn: number | null, objective?: string): Promise<{ id: number; logLength: number }> {

@@ -154,6 +154,13 @@ test('K-12 a call that meets a dead process is made once more in the next one, i
   assert.deepEqual(ctx.told, [])
 })
 
+test('a restore that was interrupted is told when its session is opened', async () => {
+  const { ctx, session, captures, engine } = stage()
+  engine.opened = { ...engine.opened, unfinished: 'abc' }
+  await captures.open(session)
+  assert.match(ctx.told.join(), /\/shop was interrupted: run "rwd recover --finish"/)
+})
+
 test('a turn that is cancelled does not wait for its point', async () => {
   const { session, captures, engine } = stage()
   engine.captured = () => new Promise<never>(() => undefined)

@@ -135,7 +135,8 @@ test('TK07 TK08 clear: nothing is a success; a no keeps everything; files stay',
   yes.engine.points = [point()]
   yes.engine.dropped = 1
   assert.deepEqual(await yes.run('/rewind clear'), { kind: 'success', text: 'cleared 1 checkpoint; files untouched' })
-  await yes.run('/rewind clear --all')
+  yes.engine.kept = 2
+  assert.match((await yes.run('/rewind clear --all')).text ?? '', /untouched; 2 kept/)
   assert.deepEqual(yes.engine.asked.filter(asked => asked.startsWith('drop')), ['drop session', 'drop all'])
   assert.deepEqual(yes.questions?.asked[0]?.options.map(option => option.label), ['Clear', 'Cancel'])
 })

@@ -24,11 +24,11 @@ test('TK14 the age is told under an hour only', () => {
 })
 
 test('TK10 TK16 newest last, with every field', () => {
-  const points = [point({ cutBefore: 7 }), point({ id: 'ffff1111ffff1111', kind: 'guard', trigger: 'rewind', changed: 2, note: 'why', restorable: false, names: ['good'] })]
+  const points = [point({ cutBefore: 7 }), point({ id: 'ffff1111ffff1111', kind: 'guard', trigger: 'restore', changed: 2, note: 'why', restorable: false, names: ['good'] })]
   const [head, first, second, usage] = renderList(points, GIT, 10, 99_999_999, seq => (seq === 7 ? 1 : undefined)).split('\n')
   assert.equal(head, 'rewind: 2 checkpoints (newest last):')
   assert.match(first ?? '', /^#aaaa0000 · \[mutation\] · \(git\) · turn 1 step 1 · .* · trigger: write · 1 file · 100 B · tree bbbb0000 · fork: ready \(end of turn 1\)$/)
-  assert.match(second ?? '', /^#ffff1111 · \[guard\] .* · 2 files · .* · fork: ready \(empty\) · "why" · named good · unrestorable$/)
+  assert.match(second ?? '', /^#ffff1111 · \[guard\] .* · trigger: rewind · 2 files · .* · fork: ready \(empty\) · "why" · named good · unrestorable$/)
   assert.match(usage ?? '', /^run "\/rewind <id>"/)
   assert.match(renderList([point()], COPY, 10, 0, none), /\(copy\).*tree n\/a/)
 })
@@ -57,6 +57,8 @@ test('TK01 TK02 a preview names what would change, what stays, and how to apply;
   assert.match(text, /^preview of t1 \(#cccc0000\): nothing is written\noverwrite or recreate: 25 files\n {2}f0\n/)
   assert.match(text, /\n {2}f19\n {2}… 5 more\n/)
   assert.match(text, /already matching: 4 files\ncreated after, left in place: 1 file\n {2}new\nthe conversation would be cut at the end of turn 1, in a child session\nrun "\/rewind t1" to apply$/)
+  const mine = renderPreview(preview({ handMade: ['mine'], undecided: ['mine'] }), 't1', 'x')
+  assert.ok(mine.includes('edited by hand since, kept or restored as you say: 1 file\n  mine') && !mine.includes('no file would change'))
   assert.match(renderPreview(preview({ cut: { seq: null, rule: '' } }), 't1', 'x'), /no file would change[\s\S]*begin anew/)
 })
 

@@ -209,6 +209,7 @@ export class FakeEngine implements Engine {
   marks: Mark[] = []
   names: NamedPoint[] = []
   dropped = 0
+  kept = 0
   fails: Error | undefined
   captured: (request: CaptureRequest | undefined) => Promise<Captured> = async () => ({ id: 'p', created: true, changed: 1 })
 
@@ -258,9 +259,9 @@ export class FakeEngine implements Engine {
     await this.#say(`diff ${from} ${to}`)
     return [{ path: 'a', kind: 'added' }, { path: 'b', kind: 'changed' }, { path: 'c', kind: 'changed' }]
   }
-  async drop(_session: string, all: boolean): Promise<number> {
+  async drop(_session: string, all: boolean): Promise<{ dropped: number; kept: number }> {
     await this.#say(`drop ${all ? 'all' : 'session'}`)
-    return this.dropped
+    return { dropped: this.dropped, kept: this.kept }
   }
   async mark(_session: string, seq: number, turn: number | null, objective?: string): Promise<{ id: number; logLength: number }> {
     await this.#say('mark')
