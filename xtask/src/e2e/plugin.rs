@@ -58,33 +58,33 @@ impl Package<'_> {
         fs::create_dir_all(&packed)?;
         // The host's own types, for the test that compares ours with them.
         let known = self.hosts.join(".pnpm/node_modules/@deepseek-ai/*/lib/types/index.d.ts");
-        let config = |name: &str, options: Value, include: &[&str]| -> Result<PathBuf> {
+        let config = |name: &str, options: Value, include: &[PathBuf]| -> Result<PathBuf> {
             let file = self.scratch.join(name);
             let mut all = json!({ "typeRoots": [types] });
             if let (Some(all), Some(more)) = (all.as_object_mut(), options.as_object()) {
                 all.extend(more.clone());
             }
-            let include: Vec<PathBuf> = include.iter().map(|dir| sources.join(dir)).collect();
             let text = json!({ "extends": sources.join("tsconfig.json"), "compilerOptions": all, "include": include });
             super::write(&file, &text.to_string())?;
             Ok(file)
         };
         let check = json!({ "noEmit": true, "declaration": false, "declarationMap": false, "sourceMap": false,
             "rootDir": sources, "paths": { "@deepseek-ai/*": [known] } });
-        let config_of_check = config("check.json", check, &["src", "test"])?;
+        let config_of_check = config("check.json", check, &[sources.join("src"), sources.join("test")])?;
         self.end("node", &[compiler.as_os_str(), "-p".as_ref(), config_of_check.as_os_str()], "tsc --noEmit")?;
         println!("plugin: types hold, the host's too");
         let mut tests = self.node.command("node")?;
         tests.args(["--test", "--test-reporter=dot", "test/*.test.ts"]).current_dir(&sources);
         finish(&mut tests, "node --test")?;
         println!("plugin: unit tests passed");
-        let emit = json!({ "rootDir": sources.join("src"), "outDir": packed.join("lib") });
-        let built = config("build.json", emit, &["src"])?;
-        self.end("node", &[compiler.as_os_str(), "-p".as_ref(), built.as_os_str()], "tsc")?;
+        // Built from the copy, so that the maps lead to the sources beside them.
         copy_tree(&sources.join("src"), &packed.join("src"))?;
         for file in ["package.json", "cordis.patch.yml", "README.md", "README.zh.md"] {
             copy(&sources.join(file), &packed.join(file))?;
         }
+        let emit = json!({ "rootDir": packed.join("src"), "outDir": packed.join("lib") });
+        let built = config("build.json", emit, &[packed.join("src")])?;
+        self.end("node", &[compiler.as_os_str(), "-p".as_ref(), built.as_os_str()], "tsc")?;
         let mut pack = self.node.command("npm")?;
         pack.args(["pack", "--silent"]).current_dir(&packed).env("HOME", self.node.home());
         finish(&mut pack, "npm pack")?;
@@ -186,7 +186,10 @@ impl<'a> Stage<'a> {
         let first = files(&shop)?;
         // The process ended with its turn: what follows a turn's end was done all the same.
         let lines = fs::read_to_string(shop.join(".dsh/memory/checkpoints.md")).unwrap_or_default();
-        expect(lines.contains("] auto-turn | session=session-turns"), "the end of the last turn was lost with the host")?;
+        expect(
+            lines.contains("] auto-turn | session=session-turns"),
+            "the end of the last turn was lost with the host",
+        )?;
         self.play(
             &shop,
             &[
