@@ -1,6 +1,7 @@
 //! The built program against the real hosts, which this installs from npm below the target directory. Their models are
 //! scripts on loopback.
 
+mod clients;
 mod dsh;
 mod install;
 mod model;
@@ -8,8 +9,8 @@ mod plugin;
 
 use crate::{Result, process, repo};
 
-/// Hosts, in the order in which they are run.
-const HOSTS: &[&str] = &["dsh"];
+/// Hosts, in the order in which they are run; `clients` are ours for the sidecar.
+const HOSTS: &[&str] = &["clients", "dsh"];
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -35,6 +36,7 @@ pub(crate) fn run(args: &Args) -> Result {
         println!("=== {host}");
         let scratch = tempfile::Builder::new().prefix("rwd-e2e-").tempdir()?;
         let done = match *host {
+            "clients" => clients::run(&rwd),
             "dsh" => dsh::run(&rwd, scratch.path()),
             other => Err(format!("no host {other}").into()),
         };

@@ -13,6 +13,8 @@ mod problem;
 pub mod protocol;
 mod schema;
 mod server;
+#[cfg(test)]
+mod server_tests;
 mod shape;
 mod verbs;
 

@@ -172,10 +172,11 @@ impl Peer {
     /// An answer of the client.
     pub(super) fn answered(&self, id: &Value, ended: Ended) {
         let waiting = id.as_str().and_then(|id| locked(&self.pending).remove(id));
-        match waiting {
+        if let Some(sender) = waiting {
             // Whoever asked may have gone.
-            Some(sender) => drop(sender.send(ended)),
-            None => tracing::debug!(%id, "an answer to nothing"),
+            drop(sender.send(ended));
+        } else {
+            tracing::debug!(%id, "an answer to nothing");
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::sandbox::Sandbox;
 use crate::schema::conforms;
 
 /// Longer than anything takes that does not hang.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// What the client answers when it is asked.
 type Handler = Box<dyn FnMut(&Value) -> Result<Value, Value>>;
@@ -87,6 +87,7 @@ impl Client {
     }
 
     /// Sends a request without waiting.
+    #[expect(clippy::needless_pass_by_value, reason = "calls are written with a literal")]
     pub(crate) fn send(&mut self, method: &str, params: Value) -> u64 {
         self.next += 1;
         let line = json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params}).to_string() + "\n";
@@ -127,17 +128,13 @@ impl Client {
             let answer = self.answer();
             self.kept.insert(answer["id"].as_u64().unwrap_or_else(|| panic!("{answer}")), answer);
         };
-        match answer.get("error") {
-            Some(error) => {
-                self.check("error.data", &error["data"]);
-                Err(error.clone())
-            }
-            None => {
-                let method = self.methods[&id].clone();
-                self.check(&format!("{method}.result"), &answer["result"]);
-                Ok(answer["result"].clone())
-            }
+        if let Some(error) = answer.get("error") {
+            self.check("error.data", &error["data"]);
+            return Err(error.clone());
         }
+        let method = self.methods[&id].clone();
+        self.check(&format!("{method}.result"), &answer["result"]);
+        Ok(answer["result"].clone())
     }
 
     pub(crate) fn call(&mut self, method: &str, params: Value) -> Result<Value, Value> {

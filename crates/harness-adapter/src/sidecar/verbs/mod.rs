@@ -39,7 +39,7 @@ fn run<M: Message>(params: Value, job: impl FnOnce(M) -> Result<M::Answer, Faile
 pub(super) fn handle(state: &Arc<State>, call: &Arc<Call>, method: &str, params: Value) -> Result<Value, Failed> {
     let at = Place { state, call };
     match method {
-        "session.open" => run(params, |p| sessions::open(at, p)),
+        "session.open" => run(params, |p| sessions::open(at, &p)),
         "session.close" => run(params, |p| sessions::close(at, &p)),
         "session.beats" => run(params, |p| sessions::beats(at, &p)),
         "fork.record" => run(params, |p| sessions::fork_record(at, &p)),

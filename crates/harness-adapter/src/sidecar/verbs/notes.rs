@@ -101,13 +101,12 @@ pub(super) fn name_rewind(at: Place<'_>, asked: &NameRewind) -> Result<NameRewou
     let scene = at.scene(&asked.session, Needs::default())?;
     at.flush(&asked.session)?;
     let key = &scene.open.key;
-    let child = match &asked.child {
-        Some(child) => child.clone(),
-        None => {
-            let mut random = [0; 16];
-            getrandom::fill(&mut random).map_err(|error| Failed::internal(error.to_string()))?;
-            at.state.logs.name_child(key, &uuid(random))
-        }
+    let child = if let Some(child) = &asked.child {
+        child.clone()
+    } else {
+        let mut random = [0; 16];
+        getrandom::fill(&mut random).map_err(|error| Failed::internal(error.to_string()))?;
+        at.state.logs.name_child(key, &uuid(random))
     };
     if !at.state.logs.can_fork(key) {
         let error = SessionError::Unsupported;

@@ -22,7 +22,7 @@ fn misfit(entry: &BeatEntry) -> Failed {
     Failed::params(format!("the beat at {} names no turn, or no step", entry.seq))
 }
 
-pub(super) fn open(at: Place<'_>, asked: SessionOpen) -> Result<SessionOpened, Failed> {
+pub(super) fn open(at: Place<'_>, asked: &SessionOpen) -> Result<SessionOpened, Failed> {
     let [root] = asked.roots.as_slice() else {
         return Err(Failed::params("roots must hold one directory"));
     };
