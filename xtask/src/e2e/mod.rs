@@ -4,6 +4,8 @@
 mod clients;
 mod dsh;
 mod install;
+mod model;
+mod plugin;
 
 use crate::{Result, process, repo};
 
