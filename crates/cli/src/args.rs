@@ -1,10 +1,14 @@
 //! The command line (design § 9).
 
+mod purge;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use checkpoint_core::{BoundaryRule, DriftPolicy, GuardMode, Scope};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(crate) use purge::PurgeArgs;
 
 /// Undo for coding agents: take back what an agent did to a workspace, and take the taking back back
 #[derive(Parser, Debug)]
@@ -115,6 +119,8 @@ pub(crate) enum Verb {
     Du,
     /// Remove what is no longer needed
     Gc(GcArgs),
+    /// Take content out of every point for good, as a secret that was stored
+    Purge(PurgeArgs),
     /// Check the installation and this workspace's store
     Doctor(DoctorArgs),
     /// Check that every point can be restored
@@ -157,6 +163,7 @@ impl Verb {
             Self::Status => "status",
             Self::Du => "du",
             Self::Gc(_) => "gc",
+            Self::Purge(_) => "purge",
             Self::Doctor(_) => "doctor",
             Self::Verify(_) => "verify",
             Self::Adopt => "adopt",

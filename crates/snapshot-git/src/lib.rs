@@ -41,6 +41,7 @@ mod meta;
 mod read;
 mod rules;
 mod store;
+mod tree;
 mod user_repo;
 mod walk;
 
@@ -52,11 +53,12 @@ use std::{
 };
 
 use checkpoint_core::{
-    BlobStore, CaptureRequest, Captured, Change, GcReport, LiveObjects, ObjectId, PathState, Progress, RelPath,
-    Skipped, Snapshot, SnapshotBackend, SnapshotError, Usage, VerifyLevel,
+    BlobStore, CaptureRequest, Captured, Change, GcReport, Holding, LiveObjects, ObjectId, PathState, Progress,
+    RelPath, Removal, Skipped, Snapshot, SnapshotBackend, SnapshotError, Usage, VerifyLevel,
 };
 
 pub use epoch::{Epoch, EpochFile};
+pub use rules::Globs;
 pub use user_repo::UserConfig;
 
 use store::Store;
@@ -122,6 +124,14 @@ impl GitSnapshots {
     /// Forgets the trees of dry captures, which are kept in memory until then.
     pub fn forget_dry_captures(&self) {
         self.store.clear_overlay();
+    }
+
+    fn bump_epoch(&self) -> Result<(), SnapshotError> {
+        let failed = |source: std::io::Error| SnapshotError::Other {
+            what: "moving the store's epoch on",
+            source: source.into(),
+        };
+        self.options.epoch.bump().map_err(failed)
     }
 
     /// The workspace's root, without links.
@@ -201,14 +211,17 @@ impl SnapshotBackend for GitSnapshots {
     }
 
     fn gc(&self, live: &LiveObjects, dry_run: bool, progress: &dyn Progress) -> Result<GcReport, SnapshotError> {
-        let bump = || {
-            let failed = |source: std::io::Error| SnapshotError::Other {
-                what: "moving the store's epoch on",
-                source: source.into(),
-            };
-            self.options.epoch.bump().map_err(failed)
-        };
-        read::gc(&self.store, live, dry_run, progress, &bump)
+        read::gc(&self.store, live, dry_run, progress, &|| self.bump_epoch())
+    }
+
+    fn find(&self, snapshots: &[Snapshot], removal: &Removal<'_>) -> Vec<Result<Holding, SnapshotError>> {
+        read::find(&self.store, snapshots, removal)
+    }
+
+    fn without(&self, snapshots: &[Snapshot], removal: &Removal<'_>) -> Result<Vec<Snapshot>, SnapshotError> {
+        // A cache that knows of the old trees must not bring them back, even if this ends half-way.
+        self.bump_epoch()?;
+        read::without(&self.store, snapshots, removal)
     }
 
     fn usage(&self) -> Result<Usage, SnapshotError> {

@@ -9,6 +9,7 @@ mod host;
 mod lineage;
 mod marks;
 mod notice;
+mod purge;
 mod recover;
 mod resolve;
 mod restore;
@@ -17,6 +18,7 @@ mod save;
 mod transaction;
 
 pub use care::DropWhich;
+pub use purge::{PurgePlan, PurgeRequest, Purged, PurgedPath};
 
 use std::sync::Arc;
 use std::time::Duration;

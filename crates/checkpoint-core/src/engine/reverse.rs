@@ -187,7 +187,10 @@ impl Engine {
         let snapshots = &self.parts.snapshots;
         let mut goal: BTreeMap<RelPath, PathState> = BTreeMap::new();
         for written in self.parts.index.written(&operation.id)? {
-            goal.insert(written.path, written.before);
+            // Purged content cannot come back, and what is there now stays.
+            if written.before != PathState::Opaque {
+                goal.insert(written.path, written.before);
+            }
         }
         let guard = match operation.guard {
             Some(guard) => self.parts.index.point(&guard)?.and_then(|point| point.snapshot),

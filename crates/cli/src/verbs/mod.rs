@@ -9,6 +9,7 @@ mod log;
 mod marks;
 mod names;
 pub(crate) mod plan_text;
+mod purge;
 mod restore;
 mod save;
 mod session;
@@ -49,6 +50,7 @@ pub(crate) fn dispatch(run: &Run, verb: Verb) -> Result<u8, CliError> {
         Verb::Status => status::status(run),
         Verb::Du => care::du(run),
         Verb::Gc(args) => care::gc(run, &args),
+        Verb::Purge(args) => purge::purge(run, &args),
         Verb::Doctor(args) => doctor::doctor(run, &args),
         Verb::Verify(args) => care::verify(run, &args),
         Verb::Adopt => adopt::adopt(run),

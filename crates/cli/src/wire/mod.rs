@@ -7,9 +7,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 mod entries;
+mod purge;
 mod session;
 
 pub(crate) use entries::*;
+pub(crate) use purge::*;
 pub(crate) use session::*;
 
 /// An answer of a verb.
@@ -45,6 +47,7 @@ answers! {
     Status = "status",
     Du = "du",
     Gc = "gc",
+    Purged = "purge",
     Doctor = "doctor",
     Verified = "verify",
     Adopted = "adopt",

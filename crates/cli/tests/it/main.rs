@@ -15,6 +15,7 @@ mod folds;
 mod hints;
 mod inputs;
 mod output;
+mod purge;
 mod readme;
 mod recovery;
 mod sandbox;
