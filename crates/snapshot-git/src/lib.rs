@@ -59,6 +59,7 @@ use checkpoint_core::{
 
 pub use epoch::{Epoch, EpochFile};
 pub use rules::Globs;
+pub use store::{Fault, Faults};
 pub use user_repo::UserConfig;
 
 use store::Store;
@@ -76,13 +77,15 @@ pub struct Options {
     pub epoch: Arc<dyn Epoch>,
     /// Workers of a walk, at least one.
     pub threads: usize,
+    /// For tests: lets operations on the store fail.
+    pub faults: Option<Arc<dyn Faults>>,
 }
 
 impl Options {
     /// Two workers, the user's git settings from the environment, nothing left out.
     #[must_use]
     pub fn new(epoch: Arc<dyn Epoch>) -> Self {
-        Self { data_dir: None, leave_out: Vec::new(), config: UserConfig::from_env(), epoch, threads: 2 }
+        Self { data_dir: None, leave_out: Vec::new(), config: UserConfig::from_env(), epoch, threads: 2, faults: None }
     }
 }
 
@@ -104,7 +107,11 @@ impl GitSnapshots {
     /// When the root is no directory or the store cannot be opened.
     pub fn open(root: &Path, store_dir: &Path, cache: &Path, options: Options) -> Result<Self, SnapshotError> {
         let root = root.canonicalize().map_err(|source| SnapshotError::Io { path: root.to_owned(), source })?;
-        Ok(Self { root, store: Store::open(store_dir)?, cache: cache.to_owned(), options })
+        let store = Store::open(store_dir)?;
+        if let Some(faults) = &options.faults {
+            store.ops().set_faults(Arc::clone(faults));
+        }
+        Ok(Self { root, store, cache: cache.to_owned(), options })
     }
 
     /// How many packs the store has: above 50 a collection is due, outside of any hook (design § 4).

@@ -33,6 +33,7 @@ pub(crate) use batch::{Batch, Worker};
 use idx::Idx;
 pub(crate) use idx::{Entry, Id};
 pub(crate) use layout::{TEMPORARY, temporary};
+pub use ops::{Fault, Faults};
 pub(crate) use ops::{Ops, at, io_error};
 pub(crate) use pack::{EntryKind, EntryReader, Pack, TRAILER, object_hasher};
 use pack::{HEADER, scan};

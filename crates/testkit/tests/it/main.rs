@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests make and read files directly")]
 
 mod crash;
+mod disk;
 mod folds;
 mod fork;
 mod history;
