@@ -87,7 +87,7 @@ impl Engine {
 
     /// Goes back to a point (design § 7).
     pub fn restore(&self, request: &RestoreRequest) -> Result<Outcome, EngineError> {
-        self.refuse_unfinished()?;
+        self.refuse_interrupted()?;
         let order = self.order(request)?;
         self.carry_out(&order)
     }

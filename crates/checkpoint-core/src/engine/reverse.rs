@@ -14,14 +14,14 @@ use super::restore::{Goal, Order};
 impl Engine {
     /// Takes the newest restore back that finished and is not undone, or the one that is named.
     pub fn undo(&self, request: &ReverseRequest) -> Result<Outcome, EngineError> {
-        self.refuse_unfinished()?;
+        self.refuse_interrupted()?;
         let order = self.undo_order(request)?;
         self.carry_out(&order)
     }
 
     /// Restores what the last undo took back. A new restore clears it.
     pub fn redo(&self, request: &ReverseRequest) -> Result<Outcome, EngineError> {
-        self.refuse_unfinished()?;
+        self.refuse_interrupted()?;
         let order = self.redo_order(request)?;
         self.carry_out(&order)
     }

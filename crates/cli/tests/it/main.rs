@@ -14,6 +14,7 @@ mod dsh_home;
 mod folds;
 mod hints;
 mod inputs;
+mod kills;
 mod output;
 mod purge;
 mod readme;

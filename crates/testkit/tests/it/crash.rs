@@ -1,8 +1,9 @@
 //! A crash at every single step of the application, then recovery either way (design § 7; model F2, F3, F11).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
-use checkpoint_core::{EngineError, OpState, Recovery, Status};
+use checkpoint_core::{EngineError, LockError, LockMode, OpState, Recovery, Status, StoreLock};
 
 use crate::scan::{differing, text};
 use crate::transaction::wrecked;
@@ -122,5 +123,21 @@ fn an_edit_while_an_operation_is_unfinished_is_left_alone() {
         assert_eq!(op.state, if how == Recovery::Finish { OpState::Partial } else { OpState::RolledBack });
         let asked = world.engine.restore(&to("h:s/t1^"));
         assert!(matches!(asked, Err(EngineError::Undecided { .. })), "{asked:?}");
+    }
+}
+
+/// What another process is carrying out right now is not unfinished: it is waited for, and nobody is told to recover it.
+#[test]
+fn an_operation_under_way_elsewhere_is_busy_and_not_unfinished() {
+    silence_expected_panics();
+    let mut world = wrecked();
+    assert!(crash_at(&mut world, 12));
+    let elsewhere = world.lock.acquire(LockMode::Exclusive, Duration::ZERO).unwrap();
+    for ended in [world.engine.restore(&to("h:s/t1^")), world.engine.undo(&undo()), world.engine.redo(&undo())] {
+        assert!(matches!(ended, Err(EngineError::Lock(LockError::Busy))), "{ended:?}");
+    }
+    drop(elsewhere);
+    for ended in [world.engine.restore(&to("h:s/t1^")), world.engine.undo(&undo()), world.engine.redo(&undo())] {
+        assert!(matches!(ended, Err(EngineError::Unfinished { .. })), "{ended:?}");
     }
 }

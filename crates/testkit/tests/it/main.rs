@@ -3,6 +3,7 @@
 
 mod crash;
 mod disk;
+mod flips;
 mod folds;
 mod fork;
 mod history;
