@@ -13,8 +13,13 @@ use crate::{
 const LIMIT: Duration = Duration::from_mins(120);
 
 /// Package and filter of the tests; each prints its totals.
-const PARTS: &[(&str, &str)] =
-    &[("testkit", "disk::"), ("testkit", "crash::"), ("workspace-fs", "crash::"), ("rwd", "kills::")];
+const PARTS: &[(&str, &str)] = &[
+    ("testkit", "disk::"),
+    ("testkit", "crash::"),
+    ("testkit", "flips::"),
+    ("workspace-fs", "crash::"),
+    ("rwd", "kills::"),
+];
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
