@@ -16,6 +16,7 @@ mod hints;
 mod inputs;
 mod kills;
 mod output;
+mod private;
 mod purge;
 mod readme;
 mod recovery;

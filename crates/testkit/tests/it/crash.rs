@@ -141,3 +141,24 @@ fn an_operation_under_way_elsewhere_is_busy_and_not_unfinished() {
         assert!(matches!(ended, Err(EngineError::Unfinished { .. })), "{ended:?}");
     }
 }
+
+/// Model F17: a collection while an operation is open keeps its plan and everything that either way out needs.
+#[test]
+fn f17_a_collection_under_an_intent_keeps_both_ways_open() {
+    silence_expected_panics();
+    let original = {
+        let world = wrecked();
+        world.engine.restore(&exactly("h:s/t1^")).unwrap();
+        world.scan()
+    };
+    for how in [Recovery::Finish, Recovery::Back] {
+        let mut world = wrecked();
+        let wreck = world.scan();
+        assert!(crash_at(&mut world, 12));
+        world.engine.gc(false).unwrap();
+        world.reopen();
+        world.engine.recover(how).unwrap();
+        let wanted = if how == Recovery::Finish { &original } else { &wreck };
+        assert_eq!(text(&differing(&world.scan(), wanted)), Vec::<String>::new(), "{how:?}");
+    }
+}
