@@ -12,6 +12,7 @@ mod lineage;
 mod machine;
 mod matrix;
 mod prefix;
+mod protocol;
 mod scan;
 mod theme_j;
 mod tracer;
