@@ -10,7 +10,7 @@ use crate::{
     repo,
 };
 
-const LIMIT: Duration = Duration::from_mins(120);
+const LIMIT: Duration = Duration::from_hours(2);
 
 /// Package and filter of the tests; each prints its totals.
 const PARTS: &[(&str, &str)] = &[

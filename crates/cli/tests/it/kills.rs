@@ -98,7 +98,7 @@ fn killed_at_any_moment_nothing_is_lost() {
         kill(&sandbox, &args, Duration::from_micros(least + dice.roll(whole)));
         if sandbox.json(0, &["status"])["unfinished"].is_string() {
             open += 1;
-            let way = if round % 2 == 0 { "--finish" } else { "--back" };
+            let way = if round.is_multiple_of(2) { "--finish" } else { "--back" };
             // The recovery is killed too, then it is done.
             kill(&sandbox, &["recover", way], Duration::from_micros(dice.roll(whole)));
             let settled = sandbox.rwd(&["recover", way]);
@@ -133,7 +133,7 @@ fn crowd(sandbox: &Sandbox, seed: u64, rounds: u64) -> Vec<(Vec<&'static str>, R
     let mut all = Vec::new();
     for _ in 0..rounds {
         let args: Vec<&'static str> = match dice.roll(8) {
-            0..=2 => vec!["save", "--session", if seed % 2 == 0 { "s0" } else { "s1" }],
+            0..=2 => vec!["save", "--session", if seed.is_multiple_of(2) { "s0" } else { "s1" }],
             3 | 4 => to("one"),
             5 => to("two"),
             6 => vec!["undo", "--yes", "--overwrite-drift", "--with-others"],

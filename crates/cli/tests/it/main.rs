@@ -2,7 +2,8 @@
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
-    reason = "tests write files, run the program, and stop at what is wrong"
+    clippy::print_stdout,
+    reason = "tests write files, run the program, stop at what is wrong, and tell their totals"
 )]
 
 mod agents;

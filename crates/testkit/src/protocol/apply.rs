@@ -75,6 +75,7 @@ pub struct State {
 
 /// The rules, each of which can be left out, and the bounds.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a rule that can be left out")]
 pub struct Apply {
     /// F1: what an exchange back brings out is compared too.
     pub compare_again: bool,
@@ -151,7 +152,7 @@ impl Apply {
     }
 
     /// Stores what nobody has, then drops the exchange name.
-    fn unlink(&self, state: &State) -> (State, Option<&'static str>) {
+    fn unlink(self, state: &State) -> (State, Option<&'static str>) {
         let mut next = *state;
         if self.store_unknown
             && let User(n) = state.swap
@@ -163,7 +164,7 @@ impl Apply {
     }
 
     /// The program's next step.
-    fn work(&self, state: &State) -> Step<State> {
+    fn work(self, state: &State) -> Step<State> {
         let mut next = *state;
         let (expected, wanted) = Self::goal(state);
         let mut fault = None;
@@ -214,18 +215,18 @@ impl Apply {
             }
             At::Draft => {
                 if self.two_names {
-                    next.draft = Torn
+                    next.draft = Torn;
                 } else {
-                    next.swap = Torn
+                    next.swap = Torn;
                 }
                 next.at = At::Complete;
                 "rwd: begins a temporary"
             }
             At::Complete => {
                 if self.two_names {
-                    next.draft = wanted
+                    next.draft = wanted;
                 } else {
-                    next.swap = wanted
+                    next.swap = wanted;
                 }
                 next.at = At::Name;
                 "rwd: completes and syncs it"

@@ -69,8 +69,8 @@ pub const HALF: &str = "the session is forked over a half restore";
 pub const NO_CHILD: &str = "the operation is done and its child is lost";
 
 impl Fork {
-    fn forward(&self, state: &State) -> (&'static str, State) {
-        let mut next = *state;
+    fn forward(self, state: State) -> (&'static str, State) {
+        let mut next = state;
         let label = if state.files < 2 {
             next.files += 1;
             "rwd: writes a file"
@@ -125,10 +125,9 @@ impl Model for Fork {
         };
         match state.doing {
             Doing::Forward if !(state.asked && state.child == Child::None) => {
-                let (label, next) = self.forward(state);
+                let (label, next) = self.forward(*state);
                 push(label, next, None);
             }
-            Doing::Forward => {}
             Doing::Back if state.files > 0 => {
                 push("rwd: puts a file back", State { files: state.files - 1, ..*state }, None);
             }
@@ -143,7 +142,7 @@ impl Model for Fork {
                     push("rwd recover --back", State { doing: Doing::Back, ..*state }, None);
                 }
             }
-            Doing::Nothing => {}
+            Doing::Forward | Doing::Nothing => {}
         }
         if state.asked {
             let half = (state.files != 2).then_some(HALF);

@@ -47,11 +47,11 @@ pub struct Locks {
 pub const STUCK: &str = "everybody waits";
 
 impl Locks {
-    fn operation(&self, state: &State, me: usize) -> Option<(&'static str, State)> {
+    fn operation(self, state: State, me: usize) -> Option<(&'static str, State)> {
         let other = 1 - me;
         let id = Some(u8::try_from(me).unwrap_or(u8::MAX));
         let is_free = |at: usize| state.exclusive[at].is_none() && !(at == 0 && state.shared);
-        let mut next = *state;
+        let mut next = state;
         let label = match state.at[me] {
             At::Start if is_free(me) => {
                 (next.exclusive[me], next.at[me]) = (id, At::Apply);
@@ -93,8 +93,8 @@ impl Locks {
         Some((label, next))
     }
 
-    fn host(state: &State) -> Option<(&'static str, State)> {
-        let mut next = *state;
+    fn host(state: State) -> Option<(&'static str, State)> {
+        let mut next = state;
         let label = match state.host {
             Host::Asked => {
                 next.host = Host::InHook;
@@ -126,7 +126,7 @@ impl Model for Locks {
     }
 
     fn steps(&self, state: &State) -> Vec<Step<State>> {
-        let moves = (0..2).filter_map(|me| self.operation(state, me)).chain(Self::host(state));
+        let moves = (0..2).filter_map(|me| self.operation(*state, me)).chain(Self::host(*state));
         let mut steps: Vec<_> = moves.map(|(label, state)| Step { label, state, fault: None }).collect();
         if steps.is_empty() && state.at != [At::Over; 2] {
             steps.push(Step { label: "nobody can go on", state: *state, fault: Some(STUCK) });

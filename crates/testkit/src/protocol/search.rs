@@ -40,11 +40,13 @@ pub struct Explored {
     pub faults: BTreeMap<&'static str, Vec<&'static str>>,
 }
 
+/// A state, with the one before it and the step that led there.
+type Reached<S> = (S, Option<(usize, &'static str)>);
+
 /// Looks at all states, at most `limit`.
 pub fn explore<M: Model>(model: &M, limit: usize) -> Explored {
     let mut known: HashMap<M::State, usize> = HashMap::new();
-    // Each state with the state before it and the step that led there.
-    let mut found: Vec<(M::State, Option<(usize, &'static str)>)> = Vec::new();
+    let mut found: Vec<Reached<M::State>> = Vec::new();
     let mut explored = Explored { exhausted: true, ..Explored::default() };
     for state in model.initial() {
         if known.insert(state.clone(), found.len()).is_none() {
@@ -72,7 +74,7 @@ pub fn explore<M: Model>(model: &M, limit: usize) -> Explored {
     explored
 }
 
-fn trace<S>(found: &[(S, Option<(usize, &'static str)>)], mut at: usize, last: &'static str) -> Vec<&'static str> {
+fn trace<S>(found: &[Reached<S>], mut at: usize, last: &'static str) -> Vec<&'static str> {
     let mut labels = vec![last];
     while let Some((before, label)) = found.get(at).and_then(|(_, from)| *from) {
         labels.push(label);

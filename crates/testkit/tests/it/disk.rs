@@ -129,7 +129,7 @@ fn broken(deed: &Deed, kind: Kind, at: u64, wrong: Wrong, done: &crate::scan::Sc
     drop(ended.unwrap_or_else(|_| panic!("{here}: a panic")));
     world.reopen();
     if world.engine.unfinished().unwrap().is_some() {
-        let way = if at % 2 == 0 { Recovery::Finish } else { Recovery::Back };
+        let way = if at.is_multiple_of(2) { Recovery::Finish } else { Recovery::Back };
         world.engine.recover(way).unwrap_or_else(|error| panic!("{here}: {way:?}: {error}"));
         assert!(world.engine.unfinished().unwrap().is_none(), "{here}");
     }

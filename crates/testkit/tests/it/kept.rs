@@ -345,8 +345,8 @@ fn f10_a_capture_that_was_overtaken_walks_again() {
     }
     world.save();
     let (engine, root) = (world.engine.clone(), world.root());
-    let overtaking = Arc::new(Mutex::new(None));
-    let slot = Arc::clone(&overtaking);
+    let other = Arc::new(Mutex::new(None));
+    let slot = Arc::clone(&other);
     world.composed(
         |files| files,
         |builder| {
@@ -364,15 +364,15 @@ fn f10_a_capture_that_was_overtaken_walks_again() {
         },
     );
     world.write("d/1", "y");
-    let slow = world.engine.save(&SaveRequest::of(SessionKey::local(), PointKind::Manual)).unwrap();
-    let first = overtaking.lock().unwrap().take().expect("the walk never ticked");
-    assert!(slow.point.ord > first.point.ord);
+    let overtaken = world.engine.save(&SaveRequest::of(SessionKey::local(), PointKind::Manual)).unwrap();
+    let first = other.lock().unwrap().take().expect("the walk never ticked");
+    assert!(overtaken.point.ord > first.point.ord);
     for n in [0, 350, 699] {
         let path = crate::world::path(&format!("d/{n}"));
         let state =
             |point: &checkpoint_core::Point| world.engine.snapshots().state(&point.snapshot.unwrap(), &path).unwrap();
         let typed = testkit::blob_id(b"typed while others walk");
-        assert_eq!(state(&slow.point).blob(), Some(typed), "d/{n} in the later point");
-        assert_eq!(state(&first.point), state(&slow.point));
+        assert_eq!(state(&overtaken.point).blob(), Some(typed), "d/{n} in the later point");
+        assert_eq!(state(&first.point), state(&overtaken.point));
     }
 }
