@@ -6,6 +6,7 @@
     reason = "tests make and read files directly, and tell their totals"
 )]
 
+mod corpus;
 mod crash;
 mod disk;
 mod flips;
