@@ -4,15 +4,13 @@
 use std::{
     collections::BTreeMap,
     fs::{self, File},
-    io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
-    process::Stdio,
     time::Duration,
 };
 
 use serde_json::{Value, json};
 
-use super::install::Node;
+use super::{install::Node, model::Model};
 use crate::{
     Result,
     process::{Running, command},
@@ -76,23 +74,8 @@ struct Stage {
     scratch: PathBuf,
     workspace: PathBuf,
     dsh_home: PathBuf,
-    log: PathBuf,
     patch: PathBuf,
     model: Model,
-}
-
-/// The scripted model, ended with its owner.
-struct Model {
-    child: std::process::Child,
-    port: String,
-}
-
-impl Drop for Model {
-    fn drop(&mut self) {
-        // It has no state worth an orderly end.
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
 }
 
 impl Stage {
@@ -117,9 +100,9 @@ impl Stage {
         );
         super::write(&patch, &row)?;
         let log = scratch.join("requests.jsonl");
-        let model = Model::start(&node, &assets.join("mock.mjs"), &log)?;
+        let model = Model::start(&node, &assets.join("mock.mjs"), &log, &[])?;
         let (rwd, scratch) = (rwd.to_owned(), scratch.to_owned());
-        Ok(Self { rwd, node, modules, scratch, workspace, dsh_home, log, patch, model })
+        Ok(Self { rwd, node, modules, scratch, workspace, dsh_home, patch, model })
     }
 
     /// Three turns with points around each, as an integration makes them. The files before the first and after each.
@@ -254,7 +237,7 @@ impl Stage {
             .env("DSH_HOME", &self.dsh_home)
             .env("DSH_TELEMETRY_DISABLED", "1")
             .env("DSH_PERMISSION_MODE", "danger-full-access")
-            .env("DEEPSEEK_BASE_URL", format!("http://127.0.0.1:{}/v1", self.model.port))
+            .env("DEEPSEEK_BASE_URL", format!("http://127.0.0.1:{}/v1", self.model.port()))
             .env("DEEPSEEK_API_KEY", "none")
             .env("DRIVER_PLAN", &file)
             .env("TZ", "UTC")
@@ -296,14 +279,7 @@ impl Stage {
 
     /// Messages of every request of a turn that the model has got.
     fn requests(&self) -> Result<Vec<Vec<Value>>> {
-        let mut requests = Vec::new();
-        for line in fs::read_to_string(&self.log)?.lines() {
-            let request: Value = serde_json::from_str(line)?;
-            if request["about"] == "turn" {
-                requests.push(request["messages"].as_array().cloned().unwrap_or_default());
-            }
-        }
-        Ok(requests)
+        self.model.turns("messages")
     }
 
     fn log_of(&self, session: &str) -> Result<PathBuf> {
@@ -327,19 +303,6 @@ impl Stage {
             }
         }
         Ok(files)
-    }
-}
-
-impl Model {
-    fn start(node: &Node, script: &Path, log: &Path) -> Result<Self> {
-        File::create(log)?;
-        let mut child = node.command("node")?.arg(script).arg(log).stdout(Stdio::piped()).spawn()?;
-        let mut first = String::new();
-        BufReader::new(child.stdout.take().ok_or("no output")?).read_line(&mut first)?;
-        let port = first.trim().strip_prefix("port ").map(str::to_owned);
-        let mut model = Self { child, port: String::new() };
-        model.port = port.ok_or("the scripted model did not start")?;
-        Ok(model)
     }
 }
 

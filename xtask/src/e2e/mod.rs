@@ -1,13 +1,16 @@
 //! The built program against the real hosts, which this installs from npm below the target directory. Their models are
 //! scripts on loopback.
 
+mod clients;
 mod dsh;
 mod install;
+mod isolation;
+mod model;
 
 use crate::{Result, process, repo};
 
 /// Hosts, in the order in which they are run.
-const HOSTS: &[&str] = &["dsh"];
+const HOSTS: &[&str] = &["dsh", "claude", "codex", "gemini", "opencode"];
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -20,6 +23,9 @@ pub(crate) struct Args {
     /// Keep the scratch directory and say where it is
     #[arg(long)]
     keep: bool,
+    /// Play in this scratch directory, where there is no network: how this program calls itself
+    #[arg(long, value_name = "DIR", hide = true, requires = "rwd")]
+    inside: Option<std::path::PathBuf>,
 }
 
 /// Builds rwd and runs it with every host that was asked for; a host that cannot be installed is a failure.
@@ -28,13 +34,16 @@ pub(crate) fn run(args: &Args) -> Result {
         Some(rwd) => rwd.canonicalize()?,
         None => build()?,
     };
+    if let (Some(scratch), [host]) = (&args.inside, args.hosts.as_slice()) {
+        return clients::run_inside(host, &rwd, scratch);
+    }
     let mut failed = Vec::new();
     for host in HOSTS.iter().filter(|host| args.hosts.is_empty() || args.hosts.iter().any(|asked| asked == **host)) {
         println!("=== {host}");
         let scratch = tempfile::Builder::new().prefix("rwd-e2e-").tempdir()?;
         let done = match *host {
             "dsh" => dsh::run(&rwd, scratch.path()),
-            other => Err(format!("no host {other}").into()),
+            client => clients::run(client, &rwd, scratch.path()),
         };
         match &done {
             Ok(()) => println!("=== {host}: ok"),

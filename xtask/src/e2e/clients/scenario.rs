@@ -1,0 +1,225 @@
+//! What is played with every client: three turns, the third interrupted in the middle of a command; back before the second
+//! with files and conversation; on with the command that rwd prints; undone; uninstalled.
+
+use std::collections::BTreeSet;
+use std::{fs, path::PathBuf};
+
+use serde_json::{Value, json};
+
+use super::world::{Files, World};
+use crate::Result;
+
+/// The scripts of the turns, by their tag; see `mock.mjs`.
+pub(super) fn scripts() -> Value {
+    json!({
+        "t1": { "say": "Creating.", "end": "Turn one is done.", "steps": [
+            [["write", { "path": "app.txt", "content": "line one\nline two\n" }]],
+            [["edit", { "path": "app.txt", "old": "line one", "new": "line 1" }]],
+            [["bash", { "command": "mkdir -p out && echo report > out/report.txt && rm old.txt && sed -i s/apple/fig/ price.txt" }]],
+        ] },
+        "t2": { "say": "Changing.", "end": "Turn two is done.", "steps": [
+            [["edit", { "path": "app.txt", "old": "line two", "new": "line 2" }],
+             ["write", { "path": "notes.md", "content": "# notes\nsecond turn\n" }]],
+            [["bash", { "command": "echo more >> out/report.txt; rm seed.txt; printf x > made-by-shell.txt; chmod +x price.txt; false" }]],
+        ] },
+        "t3": { "say": "Something long.", "end": "Turn three is done.", "steps": [
+            [["bash", { "command": "rm -r out; echo gone > price.txt; echo started > long.txt; sleep 45; echo finished >> long.txt" }]],
+        ] },
+        "t4": { "say": "Going on.", "end": "Turn four is done.", "steps": [
+            [["edit", { "path": "app.txt", "old": "line two", "new": "line four" }]],
+            [["bash", { "command": "cat out/report.txt seed.txt price.txt" }]],
+        ] },
+        "t5": { "say": "", "end": "Turn five is done.", "steps": [] },
+    })
+}
+
+const PROMPTS: [&str; 3] = ["Make the files, please. #t1", "Change some of them. #t2", "Now something long. #t3"];
+const NEXT: &str = "Go on from here. #t4";
+/// How a notice to the model begins.
+const NOTICE: &str = "[rwd]";
+
+/// Plays it all.
+pub(super) fn play(world: &World) -> Result {
+    let client = world.client;
+    repository(world)?;
+    let settings = installed(world)?;
+    let (session, states) = three_turns(world)?;
+    recorded(world, &session)?;
+    world.write_shop("mine.txt", "made by hand\n")?;
+    let parent = (client.record)(world, &session)?;
+    let before = world.files()?;
+
+    let child = back(world, &session, &states[1])?;
+    went_on(world, &child)?;
+    expect((client.record)(world, &session)? == parent, "the parent's record was changed")?;
+    println!("{}: the child {child} went on from turn 1; the parent is as it was", client.name);
+
+    world.rwd(&["undo", "--with-others", "--overwrite", "app.txt", "--yes"])?;
+    same(&world.files()?, &before, "undo")?;
+    let said = world.without_rwd(|| world.turn("without-rwd", &(client.resume)(&child, "Anything. #t5")))?;
+    expect(said.contains("Turn five is done."), &format!("without rwd the client said {said}"))?;
+    uninstalled(world, &settings)
+}
+
+/// A repository with something to lose.
+fn repository(world: &World) -> Result {
+    world.git(&["init", "-q", "-b", "main", "."])?;
+    for (path, text) in
+        [("README.md", "# shop\n"), ("old.txt", "old\n"), ("seed.txt", "seed\n"), ("price.txt", "apple 3\n")]
+    {
+        world.write_shop(path, text)?;
+    }
+    world.git(&["add", "-A"])?;
+    world.git(&["commit", "-qm", "Start"]).map(drop)
+}
+
+/// Settings before rwd came, by file; `None`: there was none.
+type Settings = Vec<(PathBuf, Option<Vec<u8>>)>;
+
+/// `rwd init`: a dry run writes nothing, and what it names is what is changed.
+fn installed(world: &World) -> Result<Settings> {
+    let name = world.client.name;
+    let arguments = [&["init", "--agent", name][..], world.client.init].concat();
+    let planned = world.rwd(&[&arguments[..], &["--dry-run"]].concat())?;
+    let files = planned["files"].as_array().ok_or_else(|| format!("no files are planned: {planned}"))?;
+    let paths = files.iter().filter_map(|file| file["file"]["path"].as_str());
+    let before: Settings = paths.map(|path| (world.shop.join(path), fs::read(world.shop.join(path)).ok())).collect();
+    expect(!before.is_empty(), &format!("no files are planned: {planned}"))?;
+    world.rwd(&[&arguments[..], &["--yes"]].concat())?;
+    for (path, old) in &before {
+        expect(fs::read(path).ok() != *old, &format!("{} was not changed", path.display()))?;
+    }
+    let again = world.rwd(&[&arguments[..], &["--yes"]].concat())?;
+    expect(again["files"] == json!([]), &format!("a second init changes {}", again["files"]))?;
+    Ok(before)
+}
+
+/// The session, and the files before the first turn and after each.
+fn three_turns(world: &World) -> Result<(String, Vec<Files>)> {
+    let client = world.client;
+    let mut states = vec![world.files()?];
+    let said = world.turn("turn-1", &(client.begin)(PROMPTS[0]))?;
+    let session = (client.session)(world, &said)?;
+    states.push(world.files()?);
+    world.turn("turn-2", &(client.resume)(&session, PROMPTS[1]))?;
+    states.push(world.files()?);
+    world.turn_until("turn-3", &(client.resume)(&session, PROMPTS[2]), &world.shop.join("long.txt"))?;
+    states.push(world.files()?);
+    let made: BTreeSet<_> = ["app.txt", "notes.md", "made-by-shell.txt"].map(PathBuf::from).into();
+    expect(made.iter().all(|path| states[2].contains_key(path)), "the first turns did not do what their scripts say")?;
+    expect(
+        states[3].get(&PathBuf::from("long.txt")).is_some_and(|text| text == b"started\n"),
+        "turn 3 was not cut off",
+    )?;
+    println!("{}: three turns of {session} played, the third stopped by {:?}", client.name, client.interrupt);
+    Ok((session, states))
+}
+
+/// The log has the turns with their numbers: both points of those that ended, the first of the one that did not.
+fn recorded(world: &World, session: &str) -> Result {
+    let log = world.rwd(&["log", "--all"]).or_else(|_| world.rwd(&["log"]))?;
+    let named = format!("{}:{session}", world.client.name);
+    let points = log["points"].as_array().ok_or("no points")?.iter().filter(|point| point["session"] == named.as_str());
+    let seen: BTreeSet<(u64, &str)> =
+        points.filter_map(|point| Some((point["turn"].as_u64()?, point["kind"].as_str()?))).collect();
+    for turn in 1..=3 {
+        expect(seen.contains(&(turn, "turn-start")), &format!("turn {turn} has no start: {seen:?}"))?;
+        expect(seen.contains(&(turn, "turn-end")) == (turn < 3), &format!("the end of turn {turn}: {seen:?}"))?;
+    }
+    expect(seen.iter().all(|(turn, _)| (1..=3).contains(turn)), &format!("turns that were not played: {seen:?}"))
+}
+
+/// Files and conversation as before turn 2; the child.
+fn back(world: &World, session: &str, wanted: &Files) -> Result<String> {
+    let address = format!("{}:{session}/t2^", world.client.name);
+    let done = world.rwd(&["to", &address, "--both", "--yes"])?;
+    expect(done["status"] == "restored", &format!("not restored: {done}"))?;
+    let files = world.files()?;
+    for (path, bytes) in wanted {
+        expect(files.get(path) == Some(bytes), &format!("{} is not as before turn 2", path.display()))?;
+    }
+    expect(files.contains_key(&PathBuf::from("mine.txt")), "what was made by hand is gone")?;
+    let child = done["childSessionId"].as_str().ok_or_else(|| format!("no child: {done}"))?;
+    let printed = done["continue"].as_str().unwrap_or_default();
+    expect(printed == (world.client.continues)(child), &format!("to go on, rwd prints {printed:?}"))?;
+    Ok(child.to_owned())
+}
+
+/// The model gets the conversation up to the cut, one notice and the new prompt, and nothing else.
+fn went_on(world: &World, child: &str) -> Result {
+    let parent = world.model.turns("talk")?;
+    let begun = parent.len();
+    world.turn("turn-4", &(world.client.resume)(child, NEXT))?;
+    let second = parent.iter().map(|talk| spoken(talk)).find(|talk| at_prompt(talk, PROMPTS[1]).is_some());
+    let second = second.ok_or("no request of turn 2")?;
+    let prefix = &second[..at_prompt(&second, PROMPTS[1]).unwrap_or_default()];
+    expect(at_prompt(prefix, PROMPTS[0]).is_some(), "the parent's turn 2 does not remember turn 1")?;
+
+    let requests = world.model.turns("talk")?;
+    let first = spoken(requests.get(begun).ok_or("the child's turn made no request")?);
+    for (at, wanted) in prefix.iter().enumerate() {
+        let got = first.get(at).unwrap_or(&Value::Null);
+        expect(got == wanted, &format!("item {at} differs:\n  parent {wanted}\n  child  {got}"))?;
+    }
+    let rest = first.get(prefix.len()..).unwrap_or_default();
+    let (notices, others): (Vec<_>, Vec<_>) = rest.iter().partition(|item| text(item).contains(NOTICE));
+    // A client may put the notice into the prompt's own message.
+    let prompts = rest.iter().filter(|item| text(item).contains(NEXT)).count();
+    expect(prompts == 1, &format!("the new prompt is there {prompts} times: {rest:#?}"))?;
+    expect(notices.len() == 1, &format!("the model was told {} times: {rest:#?}", notices.len()))?;
+    expect(text(notices[0]).contains("app.txt"), &format!("restored files are not named: {}", notices[0]))?;
+    expect(others.iter().all(|item| text(item).contains(NEXT)), &format!("more than notice and prompt: {rest:#?}"))?;
+    let last = requests.last().ok_or("no request")?;
+    let told = last.iter().filter(|item| text(item).contains(NOTICE)).count();
+    expect(told == 1, &format!("at the end of the turn the model was told {told} times"))?;
+    let edited = fs::read_to_string(world.shop.join("app.txt"))?;
+    expect(edited.contains("line four"), &format!("the child's edit failed: {edited}"))
+}
+
+/// What was said and called, without the blocks that a client makes anew for every request.
+fn spoken(talk: &[Value]) -> Vec<Value> {
+    let made_anew = ["<environment_context>", "<session_context>", "<user_instructions>"];
+    let kept = talk.iter().filter(|item| {
+        let text = text(item);
+        text.contains(NOTICE)
+            || (item["role"] != "system" && !made_anew.iter().any(|tag| text.trim_start().starts_with(tag)))
+    });
+    kept.cloned().collect()
+}
+
+fn text(item: &Value) -> &str {
+    item["text"].as_str().unwrap_or_default()
+}
+
+fn at_prompt(talk: &[Value], prompt: &str) -> Option<usize> {
+    talk.iter().position(|item| item["role"] == "user" && text(item).contains(prompt))
+}
+
+/// `rwd uninstall` leaves every settings file as it was before rwd came.
+fn uninstalled(world: &World, before: &Settings) -> Result {
+    world.rwd(&["uninstall", "--yes"])?;
+    for (path, old) in before {
+        let now = fs::read(path).ok();
+        expect(
+            now == *old,
+            &format!(
+                "{} is not as before: {:?}",
+                path.display(),
+                now.map(|b| String::from_utf8_lossy(&b).into_owned())
+            ),
+        )?;
+    }
+    println!("{}: uninstalled, the settings are as they were", world.client.name);
+    Ok(())
+}
+
+/// Fails with the names of the files that differ.
+fn same(now: &Files, wanted: &Files, what: &str) -> Result {
+    let names: BTreeSet<_> = now.keys().chain(wanted.keys()).collect();
+    let differ: Vec<_> = names.into_iter().filter(|name| now.get(*name) != wanted.get(*name)).collect();
+    expect(differ.is_empty(), &format!("after {what} these differ: {differ:?}"))
+}
+
+fn expect(holds: bool, otherwise: &str) -> Result {
+    if holds { Ok(()) } else { Err(otherwise.into()) }
+}
