@@ -59,6 +59,9 @@ complete -c rwd -n "__fish_rwd_needs_command" -f -a "du" -d 'Show how much is st
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "gc" -d 'Remove what is no longer needed'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "doctor" -d 'Check the installation and this workspace\'s store'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "verify" -d 'Check that every point can be restored'
+complete -c rwd -n "__fish_rwd_needs_command" -f -a "init" -d 'Set up the agents that are here, and make the first point'
+complete -c rwd -n "__fish_rwd_needs_command" -f -a "uninstall" -d 'Take out of the agents\' settings what `rwd init` put there; points stay'
+complete -c rwd -n "__fish_rwd_needs_command" -f -a "run" -d 'Run a command, with points before, while it runs, and after'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "adopt" -d 'Take over a workspace that moved, or whose directory was replaced'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "session" -d 'Look at session logs of a harness, fork them, check them; needs no workspace'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "config" -d 'Show or change settings'
@@ -458,6 +461,73 @@ complete -c rwd -n "__fish_rwd_using_subcommand verify" -s y -l yes -d 'Confirm 
 complete -c rwd -n "__fish_rwd_using_subcommand verify" -l no-input -d 'Never ask'
 complete -c rwd -n "__fish_rwd_using_subcommand verify" -l force -d 'Go on where rwd refuses as a precaution'
 complete -c rwd -n "__fish_rwd_using_subcommand verify" -s h -l help -d 'Print help'
+complete -c rwd -n "__fish_rwd_using_subcommand init" -l agent -d 'Set up this agent; repeatable [default: those that are found]' -r -f -a "claude\t'Claude Code'
+codex\t'Codex'
+gemini\t'Gemini CLI'
+opencode\t'opencode'
+cursor\t'Cursor'
+cline\t'Cline'"
+complete -c rwd -n "__fish_rwd_using_subcommand init" -l scope -d 'For whom [default: local]' -r -f -a "local\t'You, in this workspace; where an agent has no such settings: as user'
+project\t'Everybody who has this project: the settings are part of it'
+user\t'You, in every directory'"
+complete -c rwd -n "__fish_rwd_using_subcommand init" -s C -d 'Work as if started in DIR' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand init" -l data-dir -d 'Where points are kept [default: $RWD_DATA_DIR, else $XDG_DATA_HOME/rwd]' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand init" -l session -d 'The conversation meant by targets that name none' -r
+complete -c rwd -n "__fish_rwd_using_subcommand init" -l index -d 'Kind of index for a new workspace' -r -f -a "sqlite\t''
+json\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand init" -l color -d 'When to use colours' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand init" -l dry-run -d 'Only show what would be changed'
+complete -c rwd -n "__fish_rwd_using_subcommand init" -l trust-codex -d 'Say in Codex\'s settings that you trust these hooks, so that it runs them without asking'
+complete -c rwd -n "__fish_rwd_using_subcommand init" -l json -d 'Answer with one JSON object'
+complete -c rwd -n "__fish_rwd_using_subcommand init" -s q -l quiet -d 'Say only what was asked for'
+complete -c rwd -n "__fish_rwd_using_subcommand init" -s v -l verbose -d 'Say what is being done; twice: in detail'
+complete -c rwd -n "__fish_rwd_using_subcommand init" -s y -l yes -d 'Confirm beforehand'
+complete -c rwd -n "__fish_rwd_using_subcommand init" -l no-input -d 'Never ask'
+complete -c rwd -n "__fish_rwd_using_subcommand init" -l force -d 'Go on where rwd refuses as a precaution'
+complete -c rwd -n "__fish_rwd_using_subcommand init" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c rwd -n "__fish_rwd_using_subcommand uninstall" -l agent -d 'Only this agent; repeatable [default: all]' -r -f -a "claude\t'Claude Code'
+codex\t'Codex'
+gemini\t'Gemini CLI'
+opencode\t'opencode'
+cursor\t'Cursor'
+cline\t'Cline'"
+complete -c rwd -n "__fish_rwd_using_subcommand uninstall" -l scope -d 'Only what was set up for this scope [default: all]' -r -f -a "local\t'You, in this workspace; where an agent has no such settings: as user'
+project\t'Everybody who has this project: the settings are part of it'
+user\t'You, in every directory'"
+complete -c rwd -n "__fish_rwd_using_subcommand uninstall" -s C -d 'Work as if started in DIR' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand uninstall" -l data-dir -d 'Where points are kept [default: $RWD_DATA_DIR, else $XDG_DATA_HOME/rwd]' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand uninstall" -l session -d 'The conversation meant by targets that name none' -r
+complete -c rwd -n "__fish_rwd_using_subcommand uninstall" -l index -d 'Kind of index for a new workspace' -r -f -a "sqlite\t''
+json\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand uninstall" -l color -d 'When to use colours' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand uninstall" -l dry-run -d 'Only show what would be changed'
+complete -c rwd -n "__fish_rwd_using_subcommand uninstall" -l purge-data -d 'Remove the points of this workspace too'
+complete -c rwd -n "__fish_rwd_using_subcommand uninstall" -l json -d 'Answer with one JSON object'
+complete -c rwd -n "__fish_rwd_using_subcommand uninstall" -s q -l quiet -d 'Say only what was asked for'
+complete -c rwd -n "__fish_rwd_using_subcommand uninstall" -s v -l verbose -d 'Say what is being done; twice: in detail'
+complete -c rwd -n "__fish_rwd_using_subcommand uninstall" -s y -l yes -d 'Confirm beforehand'
+complete -c rwd -n "__fish_rwd_using_subcommand uninstall" -l no-input -d 'Never ask'
+complete -c rwd -n "__fish_rwd_using_subcommand uninstall" -l force -d 'Go on where rwd refuses as a precaution'
+complete -c rwd -n "__fish_rwd_using_subcommand uninstall" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c rwd -n "__fish_rwd_using_subcommand run" -s C -d 'Work as if started in DIR' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand run" -l data-dir -d 'Where points are kept [default: $RWD_DATA_DIR, else $XDG_DATA_HOME/rwd]' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand run" -l session -d 'The conversation meant by targets that name none' -r
+complete -c rwd -n "__fish_rwd_using_subcommand run" -l index -d 'Kind of index for a new workspace' -r -f -a "sqlite\t''
+json\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand run" -l color -d 'When to use colours' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand run" -l json -d 'Answer with one JSON object'
+complete -c rwd -n "__fish_rwd_using_subcommand run" -s q -l quiet -d 'Say only what was asked for'
+complete -c rwd -n "__fish_rwd_using_subcommand run" -s v -l verbose -d 'Say what is being done; twice: in detail'
+complete -c rwd -n "__fish_rwd_using_subcommand run" -s y -l yes -d 'Confirm beforehand'
+complete -c rwd -n "__fish_rwd_using_subcommand run" -l no-input -d 'Never ask'
+complete -c rwd -n "__fish_rwd_using_subcommand run" -l force -d 'Go on where rwd refuses as a precaution'
+complete -c rwd -n "__fish_rwd_using_subcommand run" -s h -l help -d 'Print help'
 complete -c rwd -n "__fish_rwd_using_subcommand adopt" -s C -d 'Work as if started in DIR' -r -F
 complete -c rwd -n "__fish_rwd_using_subcommand adopt" -l data-dir -d 'Where points are kept [default: $RWD_DATA_DIR, else $XDG_DATA_HOME/rwd]' -r -F
 complete -c rwd -n "__fish_rwd_using_subcommand adopt" -l session -d 'The conversation meant by targets that name none' -r

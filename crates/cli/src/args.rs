@@ -6,6 +6,10 @@ use std::path::PathBuf;
 use checkpoint_core::{BoundaryRule, DriftPolicy, GuardMode, Scope};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+mod init;
+
+pub(crate) use init::{InitArgs, RunArgs, ScopeChoice, UninstallArgs};
+
 /// Undo for coding agents: take back what an agent did to a workspace, and take the taking back back
 #[derive(Parser, Debug)]
 #[command(name = "rwd", version, propagate_version = false, disable_help_subcommand = true, max_term_width = 100)]
@@ -119,6 +123,12 @@ pub(crate) enum Verb {
     Doctor(DoctorArgs),
     /// Check that every point can be restored
     Verify(VerifyArgs),
+    /// Set up the agents that are here, and make the first point
+    Init(InitArgs),
+    /// Take out of the agents' settings what `rwd init` put there; points stay
+    Uninstall(UninstallArgs),
+    /// Run a command, with points before, while it runs, and after
+    Run(RunArgs),
     /// Take over a workspace that moved, or whose directory was replaced
     Adopt,
     /// Look at session logs of a harness, fork them, check them; needs no workspace
@@ -159,6 +169,9 @@ impl Verb {
             Self::Gc(_) => "gc",
             Self::Doctor(_) => "doctor",
             Self::Verify(_) => "verify",
+            Self::Init(_) => "init",
+            Self::Uninstall(_) => "uninstall",
+            Self::Run(_) => "run",
             Self::Adopt => "adopt",
             Self::Session(_) => "session",
             Self::Config(_) => "config",
@@ -645,7 +658,7 @@ mod tests {
             &["session", "show"],
             &["session", "fork", "x", "--at", "1", "--turn", "1"],
             &["session", "fork", "x", "--at", "-1"],
-            &["init"],
+            &["run"],
         ] {
             assert!(parse(bad).is_err(), "{bad:?} was accepted");
         }

@@ -13,6 +13,7 @@ mod config;
 mod demo;
 mod error;
 pub mod exit;
+mod install;
 mod output;
 mod paths;
 mod run;

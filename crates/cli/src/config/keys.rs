@@ -217,6 +217,13 @@ pub(crate) const KEYS: &[Key] = &[
         workspace: Trust::No,
         about: "turn points and manual points a session keeps",
     },
+    Key {
+        name: "run.interval_ms",
+        kind: Kind::Count,
+        default: || Value::Int(30_000),
+        workspace: Trust::No,
+        about: "how often rwd run makes a point while its command runs; 0: never",
+    },
 ];
 
 /// The setting of that name.

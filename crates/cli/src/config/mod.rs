@@ -259,6 +259,10 @@ impl Settings {
         }
     }
 
+    pub(crate) fn run_interval(&self) -> std::time::Duration {
+        std::time::Duration::from_millis(self.int("run.interval_ms"))
+    }
+
     pub(crate) fn lock_wait(&self) -> std::time::Duration {
         std::time::Duration::from_millis(self.int("lock.wait_ms"))
     }

@@ -1,6 +1,8 @@
 //! `rwd doctor`: looks at everything that protection depends on, one thing at a time, so that one that is broken does
 //! not hide the others.
 
+mod agents;
+
 use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -71,6 +73,7 @@ impl Doctor<'_> {
                 if self.registry(&Registry::new(data)).is_break() {
                     return;
                 }
+                self.agents();
                 compose::find(self.run)
             }
         };

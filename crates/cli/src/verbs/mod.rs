@@ -5,16 +5,19 @@ mod care;
 mod changes;
 mod diff;
 mod doctor;
+mod init;
 mod log;
 mod marks;
 mod names;
 pub(crate) mod plan_text;
 mod restore;
+mod run;
 mod save;
 mod session;
 mod settings;
 mod show;
 mod status;
+mod uninstall;
 
 use std::sync::Arc;
 
@@ -51,6 +54,9 @@ pub(crate) fn dispatch(run: &Run, verb: Verb) -> Result<u8, CliError> {
         Verb::Gc(args) => care::gc(run, &args),
         Verb::Doctor(args) => doctor::doctor(run, &args),
         Verb::Verify(args) => care::verify(run, &args),
+        Verb::Init(args) => init::init(run, &args),
+        Verb::Uninstall(args) => uninstall::uninstall(run, &args),
+        Verb::Run(args) => run::run(run, &args),
         Verb::Adopt => adopt::adopt(run),
         Verb::Session(verb) => session::session(run, &verb),
         Verb::Config(verb) => settings::config(run, &verb),

@@ -163,7 +163,11 @@ const EVERY: u64 = 16;
 
 /// Retention and the index's own housekeeping. A failure here takes nothing back from the answer.
 fn after(opened: &Opened, point: &Point) {
-    if point.kind == PointKind::TurnEnd || point.ord.0.is_multiple_of(EVERY) {
+    settle(opened, point.kind == PointKind::TurnEnd || point.ord.0.is_multiple_of(EVERY));
+}
+
+fn settle(opened: &Opened, retention: bool) {
+    if retention {
         let pruned = opened
             .snapshots
             .usage()
@@ -176,6 +180,11 @@ fn after(opened: &Opened, point: &Point) {
     if let Err(error) = opened.index.maintain() {
         tracing::warn!(%error, "the index was not maintained");
     }
+}
+
+/// The same after the end of a turn.
+pub(super) fn tidy_up(opened: &Opened) {
+    settle(opened, true);
 }
 
 fn human(run: &Run, answer: &wire::Saved, point: &Point) -> String {

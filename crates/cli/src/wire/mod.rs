@@ -7,9 +7,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 mod entries;
+mod init;
 mod session;
 
 pub(crate) use entries::*;
+pub(crate) use init::*;
 pub(crate) use session::*;
 
 /// An answer of a verb.
@@ -47,6 +49,9 @@ answers! {
     Gc = "gc",
     Doctor = "doctor",
     Verified = "verify",
+    Initialised = "init",
+    Uninstalled = "uninstall",
+    Ran = "run",
     Adopted = "adopt",
     ConfigList = "config",
     Demo = "demo",

@@ -28,7 +28,7 @@ fn usage_is_2_also_as_json_and_writes_nothing() {
     let sandbox = Sandbox::new();
     for args in [
         &["--no-such-flag"][..],
-        &["init"],
+        &["run"],
         &["to"],
         &["to", "t1", "--files", "--chat"],
         &["recover"],

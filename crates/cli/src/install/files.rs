@@ -1,0 +1,259 @@
+//! Reads and changes files of other programs: all of them, or none.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use durable_fs::{Access, Durability};
+use harness_adapter::install::{Agent, Scope};
+
+use super::receipt::{Entry, Receipt, digest};
+use crate::error::CliError;
+use crate::exit;
+
+/// Settings are small; more is something else.
+const MAX_BYTES: u64 = 4 << 20;
+
+/// A file as it is now.
+#[derive(Clone, Debug)]
+pub(crate) struct Read {
+    /// Where it really is: settings that are a link into somebody's collection stay a link.
+    pub(crate) real: PathBuf,
+    /// `None` when there is nothing.
+    pub(crate) text: Option<String>,
+}
+
+/// What is done to a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Action {
+    Create,
+    Change,
+    Remove,
+}
+
+impl Action {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Change => "change",
+            Self::Remove => "remove",
+        }
+    }
+}
+
+/// A change to one file.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    pub(crate) agent: Agent,
+    pub(crate) scope: Scope,
+    /// As it is named.
+    pub(crate) path: PathBuf,
+    pub(crate) before: Read,
+    /// `None`: the file goes.
+    pub(crate) after: Option<String>,
+    pub(crate) executable: bool,
+    /// What the receipt says of the file afterwards; `None`: it is forgotten.
+    pub(crate) keep: bool,
+}
+
+impl Change {
+    pub(crate) const fn action(&self) -> Action {
+        match (&self.before.text, &self.after) {
+            (_, None) => Action::Remove,
+            (None, _) => Action::Create,
+            (Some(_), Some(_)) => Action::Change,
+        }
+    }
+
+    /// What changes, line by line.
+    pub(crate) fn diff(&self) -> String {
+        let (before, after) =
+            (self.before.text.as_deref().unwrap_or_default(), self.after.as_deref().unwrap_or_default());
+        let name = self.path.display().to_string();
+        let none = "/dev/null".to_owned();
+        let old = if self.before.text.is_some() { name.clone() } else { none.clone() };
+        let new = if self.after.is_some() { name } else { none };
+        similar::TextDiff::from_lines(before, after).unified_diff().context_radius(2).header(&old, &new).to_string()
+    }
+}
+
+/// Something stands in the way: nothing is written.
+pub(crate) fn in_the_way(path: &Path, why: &str, hint: &str) -> CliError {
+    CliError::Coded {
+        code: "settings-in-the-way",
+        message: format!("{} {why}", path.display()),
+        hints: vec![hint.to_owned()],
+        exit: exit::DECISION,
+    }
+}
+
+/// Reads a settings file, and refuses one that could not be replaced afterwards. `fence`: a directory that it may not
+/// lead out of.
+pub(crate) fn read(path: &Path, fence: Option<&Path>) -> Result<Read, CliError> {
+    const OTHER: &str = "put that right, or name the agents to set up: rwd init --agent NAME";
+    let refuse = |why: &str| Err(in_the_way(path, why, OTHER));
+    let failed = |source: std::io::Error| CliError::failure(format!("cannot read {}", path.display()), source);
+    let fenced = |real: &Path| fence.is_none_or(|fence| real.starts_with(fence));
+    let facts = match path.symlink_metadata() {
+        Ok(facts) => facts,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let Some(real) = settled(path) else { return refuse("lies below something that is no directory") };
+            if !fenced(&real) {
+                return refuse("lies behind a link that leads out of the workspace");
+            }
+            return Ok(Read { real, text: None });
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {
+            return refuse("lies below something that is no directory");
+        }
+        Err(error) => return Err(failed(error)),
+    };
+    let Ok(real) = path.canonicalize() else {
+        return refuse(if facts.is_symlink() { "is a link that leads nowhere" } else { "cannot be reached" });
+    };
+    if !fenced(&real) {
+        return refuse("is a link that leads out of the workspace");
+    }
+    let facts = real.metadata().map_err(failed)?;
+    if !facts.is_file() {
+        return refuse("is no regular file");
+    }
+    if facts.uid() != rustix::process::geteuid().as_raw() {
+        return refuse("belongs to another user");
+    }
+    if facts.permissions().mode() & 0o200 == 0 {
+        return refuse("is read-only");
+    }
+    if facts.len() > MAX_BYTES {
+        return refuse("is too large for settings");
+    }
+    let bytes = fs::read(&real).map_err(failed)?;
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(Read { real, text: Some(text) }),
+        Err(_) => refuse("is no text in UTF-8"),
+    }
+}
+
+/// The path that a file which is not there would have, with what is there of it resolved.
+fn settled(path: &Path) -> Option<PathBuf> {
+    let parent = path.parent()?;
+    for above in parent.ancestors() {
+        match above.symlink_metadata() {
+            Ok(_) => {
+                let real = above.canonicalize().ok().filter(|real| real.is_dir())?;
+                return Some(real.join(path.strip_prefix(above).ok()?));
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(_) => return None,
+        }
+    }
+    None
+}
+
+/// Makes all changes, or takes back those that were made. Each file's earlier content is kept first; gives where.
+pub(crate) fn apply(changes: &[Change], receipt: &mut Receipt) -> Result<Vec<Option<PathBuf>>, CliError> {
+    let mut backups = Vec::new();
+    for change in changes {
+        let kept = change.before.text.as_ref().filter(|_| change.after.is_some() || !change.keep);
+        backups.push(kept.map(|text| receipt.back_up(&change.before.real, text)).transpose()?);
+    }
+    let mut done: Vec<(&Change, Vec<PathBuf>)> = Vec::new();
+    for change in changes {
+        let mut made = Vec::new();
+        let result = one(change, &mut made);
+        done.push((change, made));
+        if let Err(error) = result {
+            return Err(taken_back(error, &done));
+        }
+    }
+    for ((change, made), backup) in done.iter().zip(&backups) {
+        if let (true, Some(after)) = (change.keep, &change.after) {
+            let before = change.before.text.as_deref().map(digest);
+            let name =
+                backup.as_ref().and_then(|path| path.file_name()).map(|name| name.to_string_lossy().into_owned());
+            receipt.put(
+                &change.before.real,
+                Entry {
+                    agent: change.agent.name().to_owned(),
+                    scope: change.scope.name().to_owned(),
+                    before,
+                    after: digest(after),
+                    backup: name,
+                    dirs: u32::try_from(made.len()).unwrap_or(u32::MAX),
+                },
+            );
+        } else {
+            receipt.forget(&change.before.real);
+        }
+    }
+    if let Err(error) = receipt.save() {
+        return Err(taken_back(error, &done));
+    }
+    Ok(backups)
+}
+
+/// Undoes changes, the newest first. What cannot be undone is named in the error.
+fn taken_back(error: CliError, done: &[(&Change, Vec<PathBuf>)]) -> CliError {
+    let mut left = Vec::new();
+    for (change, made) in done.iter().rev() {
+        let now = fs::read(&change.before.real).ok();
+        let ours = now.as_deref() == change.after.as_deref().map(str::as_bytes);
+        let undone = match &change.before.text {
+            // It was not reached, or somebody else wrote since.
+            _ if !ours => Ok(()),
+            Some(text) => put(&change.before.real, text),
+            None => fs::remove_file(&change.before.real).map_err(|source| CliError::failure("it stays", source)),
+        };
+        if undone.is_err() {
+            left.push(change.path.display().to_string());
+        }
+        for dir in made.iter().rev() {
+            // One that somebody else uses by now stays.
+            drop(fs::remove_dir(dir));
+        }
+    }
+    if left.is_empty() {
+        return error;
+    }
+    CliError::failure(format!("{} could not be put back as before", left.join(", ")), Box::new(error))
+}
+
+fn put(real: &Path, text: &str) -> Result<(), CliError> {
+    durable_fs::replace(real, text.as_bytes(), Access::Keep, Durability::Synced)
+        .map_err(|source| CliError::failure(format!("cannot change {}", real.display()), source))
+}
+
+/// Makes one change; `made`: directories that had to be created.
+fn one(change: &Change, made: &mut Vec<PathBuf>) -> Result<(), CliError> {
+    let real = &change.before.real;
+    let failed = |source: std::io::Error| CliError::failure(format!("cannot change {}", change.path.display()), source);
+    let now = match fs::read(real) {
+        Ok(bytes) => Some(bytes),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => return Err(failed(error)),
+    };
+    if now.as_deref() != change.before.text.as_deref().map(str::as_bytes) {
+        return Err(CliError::Coded {
+            code: "changed-meanwhile",
+            message: format!("{} was changed meanwhile: nothing was written", change.path.display()),
+            hints: vec!["look again, with the same command".to_owned()],
+            exit: exit::DECISION,
+        });
+    }
+    let Some(after) = &change.after else {
+        return fs::remove_file(real).map_err(failed);
+    };
+    let parent = real.parent().unwrap_or_else(|| Path::new("/"));
+    let missing: Vec<&Path> = parent.ancestors().take_while(|dir| !dir.exists()).collect();
+    for dir in missing.into_iter().rev() {
+        fs::create_dir(dir).map_err(failed)?;
+        made.push(dir.to_owned());
+    }
+    put(real, after)?;
+    if change.executable {
+        // As for a new program: whoever may read it may run it.
+        let bits = real.metadata().map_err(failed)?.permissions().mode();
+        fs::set_permissions(real, fs::Permissions::from_mode(bits | (bits & 0o444) >> 2)).map_err(failed)?;
+    }
+    Ok(())
+}
