@@ -5,7 +5,7 @@ use std::fs;
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::Client;
+use super::{Client, disk::only_entry};
 
 const SESSION: &str = "11111111-1111-4111-8111-111111111111";
 
@@ -35,7 +35,7 @@ pub(super) const CLIENT: Client = Client {
     continues: |session| format!("claude --resume {session}"),
     session: |_, _| Ok(SESSION.to_owned()),
     record: |world, session| {
-        let project = world.only_entry(&world.home.join(".claude/projects"))?;
+        let project = only_entry(&world.home.join(".claude/projects"))?;
         Ok(fs::read(project.join(format!("{session}.jsonl")))?)
     },
     interrupt: Signal::INT,

@@ -5,7 +5,7 @@ use std::fs;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::{Client, World};
+use super::{Client, World, disk::files_below};
 use crate::Result;
 
 const FREE: &str = "--dangerously-bypass-approvals-and-sandbox";
@@ -59,7 +59,7 @@ trust_level = "trusted"
 };
 
 fn rollout(world: &World, session: &str) -> Result<std::path::PathBuf> {
-    let all = world.files_below(&world.home.join(".codex/sessions"))?;
+    let all = files_below(&world.home.join(".codex/sessions"))?;
     let end = format!("{session}.jsonl");
     all.into_iter().find(|path| path.to_string_lossy().ends_with(&end)).ok_or_else(|| "no rollout".into())
 }

@@ -5,7 +5,7 @@ use std::fs;
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::Client;
+use super::{Client, disk::files_below};
 
 const SESSION: &str = "66666666-6666-4666-8666-666666666666";
 const MODEL: &str = "gemini-2.5-flash";
@@ -45,7 +45,7 @@ pub(super) const CLIENT: Client = Client {
     session: |_, _| Ok(SESSION.to_owned()),
     record: |world, session| {
         // The name holds the beginning of the id, and the time.
-        let all = world.files_below(&world.home.join(".gemini/tmp"))?;
+        let all = files_below(&world.home.join(".gemini/tmp"))?;
         let end = format!("-{}.jsonl", session.get(..8).unwrap_or(session));
         let log = all.into_iter().find(|path| path.to_string_lossy().ends_with(&end));
         Ok(fs::read(log.ok_or("no chat log")?)?)

@@ -3,6 +3,7 @@
 
 mod claude;
 mod codex;
+mod disk;
 mod gemini;
 mod opencode;
 mod scenario;

@@ -6,7 +6,7 @@ use std::{fs, path::PathBuf};
 
 use serde_json::{Value, json};
 
-use super::world::{Files, World};
+use super::{disk::Files, world::World};
 use crate::Result;
 
 /// The scripts of the turns, by their tag; see `mock.mjs`.
@@ -117,7 +117,7 @@ fn three_turns(world: &World) -> Result<(String, Vec<Files>)> {
 
 /// The log has the turns with their numbers: both points of those that ended, the first of the one that did not.
 fn recorded(world: &World, session: &str) -> Result {
-    let log = world.rwd(&["log", "--all"]).or_else(|_| world.rwd(&["log"]))?;
+    let log = world.rwd(&["log", "--all"])?;
     let named = format!("{}:{session}", world.client.name);
     let points = log["points"].as_array().ok_or("no points")?.iter().filter(|point| point["session"] == named.as_str());
     let seen: BTreeSet<(u64, &str)> =

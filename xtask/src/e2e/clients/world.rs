@@ -2,7 +2,6 @@
 
 use std::{
     cell::Cell,
-    collections::BTreeMap,
     fs::{self, File},
     path::{Path, PathBuf},
     process::Command,
@@ -13,7 +12,11 @@ use std::{
 use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 
-use super::{Client, Model, Node, scenario};
+use super::{
+    Client, Model, Node,
+    disk::{Files, files_below, tail},
+    scenario,
+};
 use crate::{
     Result,
     process::{Running, command},
@@ -22,12 +25,6 @@ use crate::{
 
 /// A turn of a client; a few seconds are usual.
 const PATIENCE: Duration = Duration::from_mins(2);
-/// Lines of a log that a failure prints.
-const TAIL: usize = 15;
-
-/// Every file below a directory with its bytes.
-pub(super) type Files = BTreeMap<PathBuf, Vec<u8>>;
-
 pub(super) struct World {
     pub(super) client: &'static Client,
     pub(super) home: PathBuf,
@@ -140,7 +137,7 @@ impl World {
         // The command has begun; let it write what it writes before it waits.
         thread::sleep(Duration::from_millis(300));
         running.signal(self.client.interrupt)?;
-        drop(running.wait()?);
+        running.wait()?;
         self.end_strays();
         Ok(())
     }
@@ -193,35 +190,13 @@ impl World {
     /// Every file of the workspace with its bytes; git's own apart.
     pub(super) fn files(&self) -> Result<Files> {
         let mut files = Files::new();
-        for path in self.files_below(&self.shop)? {
+        for path in files_below(&self.shop)? {
             let name = path.strip_prefix(&self.shop)?.to_owned();
             if !name.starts_with(".git") {
                 files.insert(name, fs::read(&path)?);
             }
         }
         Ok(files)
-    }
-
-    #[expect(clippy::unused_self, reason = "reads as the world's")]
-    pub(super) fn files_below(&self, dir: &Path) -> Result<Vec<PathBuf>> {
-        let (mut found, mut left) = (Vec::new(), vec![dir.to_owned()]);
-        while let Some(dir) = left.pop() {
-            for entry in fs::read_dir(&dir).map_err(|error| format!("{}: {error}", dir.display()))? {
-                let path = entry?.path();
-                if path.is_dir() { &mut left } else { &mut found }.push(path);
-            }
-        }
-        found.sort();
-        Ok(found)
-    }
-
-    /// The one thing in a directory.
-    pub(super) fn only_entry(&self, dir: &Path) -> Result<PathBuf> {
-        let entries: Vec<_> = fs::read_dir(dir)?.flatten().map(|entry| entry.path()).collect();
-        match entries.as_slice() {
-            [only] => Ok(only.clone()),
-            all => Err(format!("{} has {} entries", dir.display(), all.len()).into()),
-        }
     }
 
     /// Ends what still works in the world's home: a client that is killed leaves its shell command running.
@@ -249,32 +224,24 @@ impl World {
 
     /// The ends of the logs, for a failure.
     pub(super) fn last_words(&self) -> String {
-        let mut told = String::new();
         let newest = format!("{:02}-", self.started.get());
-        for path in self.files_below(&self.scratch).unwrap_or_default() {
+        let mut told = Vec::new();
+        for path in files_below(&self.scratch).unwrap_or_default() {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             if path.parent() == Some(&self.scratch) && name.starts_with(&newest) {
-                told.push_str(&format!("--- {name}\n{}\n", tail(&path)));
+                told.push(format!("--- {name}\n{}", tail(&path)));
             }
         }
-        told.push_str("--- the model's last requests\n");
+        told.push("--- the model's last requests".to_owned());
         let requests = fs::read_to_string(&self.requests).unwrap_or_default();
         let all: Vec<&str> = requests.lines().collect();
         for line in all.iter().skip(all.len().saturating_sub(3)) {
             let request: Value = serde_json::from_str(line).unwrap_or_default();
             let talk = request["talk"].as_array().map_or(&[][..], Vec::as_slice);
-            told.push_str(&format!("{} {}\n", request["about"], request["url"]));
-            for item in talk.iter().skip(talk.len().saturating_sub(6)) {
-                told.push_str(&format!("    {:.300}\n", item.to_string()));
-            }
+            told.push(format!("{} {}", request["about"], request["url"]));
+            let last = talk.iter().skip(talk.len().saturating_sub(6));
+            told.extend(last.map(|item| format!("    {}", item.to_string().chars().take(300).collect::<String>())));
         }
-        told
+        told.join("\n")
     }
-}
-
-fn tail(path: &Path) -> String {
-    let text = fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
-    let lines: Vec<&str> = text.lines().collect();
-    let last = lines.iter().skip(lines.len().saturating_sub(TAIL));
-    last.map(|line| line.chars().take(600).collect::<String>()).collect::<Vec<_>>().join("\n")
 }
