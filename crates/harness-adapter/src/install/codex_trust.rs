@@ -48,6 +48,7 @@ impl TrustEntry {
         matcher: Option<&str>,
         timeout: u64,
     ) -> Self {
+        let timeout = limit(event).map_or(timeout, |limit| timeout.min(limit));
         let event = snake(event);
         let mut text = format!(
             "{{\"event_name\":\"{event}\",\"hooks\":[{{\"async\":false,\"command\":{},\"timeout\":{timeout},\"type\":\"command\"}}]",
@@ -65,6 +66,12 @@ impl TrustEntry {
     fn header(&self) -> String {
         format!("[hooks.state.{}]", serde_json::Value::from(self.key.as_str()))
     }
+}
+
+/// The most seconds that Codex gives a hook of this event, where there is such a limit: a longer one is cut, with a
+/// warning, before the hash is taken.
+pub(crate) fn limit(event: &str) -> Option<u64> {
+    ["SessionEnd", "Interrupt"].contains(&event).then_some(3)
 }
 
 /// `PreToolUse` as `pre_tool_use`.
@@ -199,6 +206,17 @@ mod tests {
                 Ok(Trust::Trusted)
             );
         }
+    }
+
+    /// What `hooks/list` of Codex 0.171.0 gave as `currentHash` for the hooks that `rwd init` writes.
+    #[test]
+    fn the_hashes_are_those_that_codex_gave() {
+        let command = super::super::hook_command("rwd", "codex").unwrap();
+        let hash = |event, timeout| TrustEntry::new("/h", event, (0, 0), &command, None, timeout).hash;
+        let tool = "sha256:2de836e3e52f6b432d341e45e4b5e702101bd9c68326293881dd4bf9c3c85f6f";
+        let end = "sha256:d1f96395264833ddaa1c5b7a4dd0672bba4475974b764851efd5ea524313a3d4";
+        assert_eq!((hash("PreToolUse", 20).as_str(), hash("SessionEnd", 20).as_str()), (tool, end));
+        assert_eq!(hash("SessionEnd", 3), end);
     }
 
     #[test]

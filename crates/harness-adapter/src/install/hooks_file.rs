@@ -1,7 +1,7 @@
 //! Hooks as entries of a JSON settings file: Claude Code, Codex, Gemini CLI (an event holds groups of hooks) and Cursor
 //! (an event holds hooks).
 
-use super::codex_trust::TrustEntry;
+use super::codex_trust::{self, TrustEntry};
 use super::command::{is_ours, program_of};
 use super::edit::{self, Json};
 use super::jsonc::{self, Kind, Mistake, Node, mistake};
@@ -88,7 +88,7 @@ impl Format {
         })
     }
 
-    fn hook(&self, command: &str) -> Json {
+    fn hook(&self, agent: Agent, event: &str, command: &str) -> Json {
         let mut members = Vec::new();
         if self.groups {
             members.push(("type", Json::Text("command".to_owned())));
@@ -97,20 +97,22 @@ impl Format {
             members.push(("name", Json::Text("rwd".to_owned())));
         }
         members.push(("command", Json::Text(command.to_owned())));
-        if let Some(timeout) = self.timeout {
+        let limit = codex_trust::limit(event).filter(|_| agent == Agent::Codex);
+        if let Some(timeout) = limit.or(self.timeout) {
             members.push(("timeout", Json::Number(timeout)));
         }
         Json::Object(members)
     }
 
     /// An element of an event's list.
-    fn element(&self, command: &str) -> Json {
-        let hook = self.hook(command);
+    fn element(&self, agent: Agent, event: &str, command: &str) -> Json {
+        let hook = self.hook(agent, event, command);
         if self.groups { Json::Object(vec![("hooks", Json::Array(vec![hook]))]) } else { hook }
     }
 
-    fn whole(&self, command: &str) -> Json {
-        let events = self.events.iter().map(|event| (*event, Json::Array(vec![self.element(command)]))).collect();
+    fn whole(&self, agent: Agent, command: &str) -> Json {
+        let list = |event| Json::Array(vec![self.element(agent, event, command)]);
+        let events = self.events.iter().map(|event| (*event, list(event))).collect();
         let version = self.version.map(|version| ("version", Json::Number(version)));
         Json::Object(version.into_iter().chain([("hooks", Json::Object(events))]).collect())
     }
@@ -282,7 +284,7 @@ fn trust(text: &str, found: &Found<'_>, hooks_json: &str) -> Result<TrustEntry, 
 pub fn install(agent: Agent, before: &str, command: &str, usable: Usable<'_>) -> Result<String, Mistake> {
     let Some(format) = Format::of(agent) else { return Ok(before.to_owned()) };
     if root_of(before)?.is_none() {
-        return Ok(format.whole(command).file());
+        return Ok(format.whole(agent, command).file());
     }
     let mut text = repaired(agent, &format, before, command, usable)?;
     if let Some(version) = format.version
@@ -293,7 +295,7 @@ pub fn install(agent: Agent, before: &str, command: &str, usable: Usable<'_>) ->
     }
     for event in inspect(agent, &text, "")?.missing {
         let Some(root) = root_of(&text)? else { break };
-        let element = format.element(command);
+        let element = format.element(agent, event, command);
         text = match hooks_of(&text, &root)? {
             None => {
                 let hooks = Json::Object(vec![(event, Json::Array(vec![element]))]);
