@@ -64,6 +64,13 @@ pub trait SessionLog: fmt::Debug + Send + Sync {
     /// stored, so that a child's prefix has the digest of its parent's.
     fn prefix_digest(&self, session: &SessionKey, seq: Seq) -> Result<String, SessionError>;
 
+    /// The turn that the harness itself calls `anchor`: what a point stores when its number may be another by now.
+    /// `None` where the log has no such turn or its harness has no names for turns; then the number counts.
+    fn turn_of_anchor(&self, session: &SessionKey, anchor: &str) -> Result<Option<Turn>, SessionError> {
+        let _ = (session, anchor);
+        Ok(None)
+    }
+
     /// Would [`SessionLog::fork`] at `boundary` be refused because of the log as it is? Reads only, and is asked before
     /// anything is written; `None` is the empty prefix.
     ///
@@ -170,6 +177,12 @@ pub enum SessionError {
         /// The turn asked for.
         turn: Turn,
     },
+    /// The child would have no prompt, and its harness opens no such session.
+    #[error("nothing of session {session} is left before its first prompt, and its harness opens no empty session")]
+    NothingLeft {
+        /// The session.
+        session: SessionKey,
+    },
     /// Nothing says where the conversation was.
     #[error("nothing says where session {session} was at that point")]
     Unplaced {
@@ -228,6 +241,7 @@ impl SessionError {
             Self::AlreadyExists(_) => "SESSION_ALREADY_EXISTS",
             Self::InvalidBoundary { .. } | Self::NoTurn { .. } | Self::Unplaced { .. } => "INVALID_BOUNDARY",
             Self::OpenTurn { .. } => "OPEN_TURN",
+            Self::NothingLeft { .. } => "NOTHING_LEFT",
             Self::PrefixChanged { .. } => "PREFIX_CHANGED",
             Self::Lineage { .. } => "BAD_LINEAGE",
             Self::UnsupportedFormat { .. } => "UNSUPPORTED_FORMAT",
@@ -247,6 +261,7 @@ impl SessionError {
                 | Self::InvalidBoundary { .. }
                 | Self::NoTurn { .. }
                 | Self::OpenTurn { .. }
+                | Self::NothingLeft { .. }
                 | Self::PrefixChanged { .. }
                 | Self::Lineage { .. }
         )

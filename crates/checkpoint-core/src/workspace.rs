@@ -89,6 +89,13 @@ pub trait WorkspaceFs: fmt::Debug + Send + Sync {
     fn apply(&self, change: &Change, temporaries: &Temporaries, n: usize, blobs: &dyn BlobStore)
     -> Result<(), FsError>;
 
+    /// Told of changes that [`WorkspaceFs::apply`] is about to be asked for one by one, each with its number, so that
+    /// what they need can be made ready together. Promises nothing: `apply` says what cannot be done. What it leaves of a
+    /// change that is never applied [`WorkspaceFs::settle`] removes, as after a crash.
+    fn prepare(&self, changes: &[(usize, &Change)], temporaries: &Temporaries, blobs: &dyn BlobStore) {
+        let _ = (changes, temporaries, blobs);
+    }
+
     /// Settles the temporaries that a crash of [`WorkspaceFs::apply`] of this very change may have left: afterwards
     /// neither name exists and no unknown byte is gone. Idempotent.
     fn settle(

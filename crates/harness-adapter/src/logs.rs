@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use checkpoint_core::{
-    Beat, BoundarySeq, ForkRequest, Resident, Seq, SessionError, SessionHeader, SessionKey, SessionLog,
+    Beat, BoundarySeq, ForkRequest, Resident, Seq, SessionError, SessionHeader, SessionKey, SessionLog, Turn,
 };
 
 /// Session logs by harness. Empty, no session has a door.
@@ -54,6 +54,10 @@ impl SessionLog for Logs {
 
     fn prefix_digest(&self, session: &SessionKey, seq: Seq) -> Result<String, SessionError> {
         self.door(session)?.prefix_digest(session, seq)
+    }
+
+    fn turn_of_anchor(&self, session: &SessionKey, anchor: &str) -> Result<Option<Turn>, SessionError> {
+        self.door(session)?.turn_of_anchor(session, anchor)
     }
 
     fn check_fork(&self, session: &SessionKey, boundary: Option<BoundarySeq>) -> Result<(), SessionError> {

@@ -20,6 +20,9 @@ impl Work<'_> {
     /// Makes `state` under the draft's name: content checked against its id, owner, attributes and mode set, synced.
     /// After an error there is no draft.
     pub(crate) fn write_draft(&self, state: &PathState, kept: Option<&Kept>) -> Result<(), FsError> {
+        if self.take_ready(state, kept)? {
+            return Ok(());
+        }
         self.sweep_draft()?;
         let made = self.make_draft(state, kept);
         if made.is_err() {
@@ -33,7 +36,13 @@ impl Work<'_> {
         let draft = self.draft.as_slice();
         let failed = |e| self.failed(e);
         match state {
-            PathState::File { blob, mode } => return self.draft_file(blob, *mode, kept),
+            PathState::File { blob, mode } => {
+                if let Some((file, _)) = self.draft_file(blob, *mode, kept, u64::MAX)? {
+                    self.workspace.point("sync a draft");
+                    file.sync_all().map_err(failed)?;
+                }
+                return Ok(());
+            }
             PathState::Link { blob } => {
                 let text = self.link_text(blob)?;
                 self.workspace.point("create a link");
@@ -62,11 +71,18 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn draft_file(&self, blob: &ObjectId, mode: Mode, kept: Option<&Kept>) -> Result<(), FsError> {
+    /// A draft that is complete but not synced, and its length; `None` where the content is longer than `room`.
+    pub(crate) fn draft_file(
+        &self,
+        blob: &ObjectId,
+        mode: Mode,
+        kept: Option<&Kept>,
+        room: u64,
+    ) -> Result<Option<(File, u64)>, FsError> {
         let failed = |e| self.failed(e);
         self.workspace.point("create a draft");
         let mut file = self.dir.create_file(&self.draft).map_err(failed)?;
-        let len = self.copy(blob, &mut file)?;
+        let Some(len) = self.copy(blob, &mut file, room)? else { return Ok(None) };
         file.rewind().map_err(failed)?;
         // The store does not check what it reads. Damaged content must not take the place of sound content.
         if self.blobs.hash_blob(len, &mut file).map_err(|e| self.content_failed(e))? != *blob {
@@ -79,21 +95,23 @@ impl Work<'_> {
         }
         // Last: a change of owner clears the set-id bits, an ACL changes those of the group.
         self.set_mode(&file, mode)?;
-        self.workspace.point("sync a draft");
-        file.sync_all().map_err(failed)
+        Ok(Some((file, len)))
     }
 
-    fn copy(&self, blob: &ObjectId, to: &mut File) -> Result<u64, FsError> {
+    fn copy(&self, blob: &ObjectId, to: &mut File, room: u64) -> Result<Option<u64>, FsError> {
         let mut from = self.blobs.open_blob(blob).map_err(|e| self.content_failed(e))?;
         let mut chunk = vec![0; CHUNK];
         let mut len = 0;
         loop {
             let read = match from.read(&mut chunk) {
-                Ok(0) => return Ok(len),
+                Ok(0) => return Ok(Some(len)),
                 Ok(read) => read,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
                 Err(e) => return Err(self.unreadable(e)),
             };
+            if read as u64 > room - len {
+                return Ok(None);
+            }
             self.workspace.point("write a draft");
             let bytes = chunk.get(..read).unwrap_or_default();
             to.write_all(bytes).map_err(|e| self.failed(e))?;

@@ -34,6 +34,7 @@ mod crash;
 mod draft;
 mod metadata;
 mod place;
+mod ready;
 mod real;
 mod settle;
 mod work;

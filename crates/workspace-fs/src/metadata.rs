@@ -9,6 +9,7 @@ use rustix::process::{Gid, getegid, geteuid, getgroups};
 use crate::place::{Opened, Place};
 
 /// What a replacement takes over from what it replaces.
+#[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Kept {
     uid: u32,
     gid: u32,

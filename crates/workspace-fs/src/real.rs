@@ -15,7 +15,7 @@ use checkpoint_core::{
 };
 use durable_fs::{Descent, Dir, Kind, Mounts};
 
-use crate::{Crash, NoCrash, place::Place};
+use crate::{Crash, NoCrash, place::Place, ready::Drafts};
 
 /// Whether to use something that not every file system has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -60,6 +60,7 @@ pub struct RealWorkspace {
     exchange: AtomicBool,
     no_replace: AtomicBool,
     crash: Arc<dyn Crash>,
+    pub(crate) drafts: Drafts,
 }
 
 /// Why a path's directory was not reached.
@@ -106,6 +107,7 @@ impl RealWorkspace {
             exchange: AtomicBool::new(options.exchange == Support::Auto),
             no_replace: AtomicBool::new(options.no_replace == Support::Auto),
             crash: options.crash,
+            drafts: Drafts::default(),
         })
     }
 
@@ -244,6 +246,10 @@ impl WorkspaceFs for RealWorkspace {
 
     fn check(&self, change: &Change) -> Result<(), FsError> {
         crate::check::check(self, change)
+    }
+
+    fn prepare(&self, changes: &[(usize, &Change)], temporaries: &Temporaries, blobs: &dyn BlobStore) {
+        crate::ready::prepare(self, changes, temporaries, blobs);
     }
 
     fn apply(

@@ -90,18 +90,28 @@ impl Engine {
         rule: Option<BoundaryRule>,
     ) -> Result<Option<BoundarySeq>, EngineError> {
         let session = found.log.session();
+        // Numbers of turns may have moved since the point was made; what the harness itself calls its turn has not.
+        let anchored = found.point.as_ref().map_or(Ok(None), |point| self.anchored(point, found))?;
+        let told = found.point.as_ref().and_then(|point| point.turn);
+        let renumbered = |turn: Turn| anchored.filter(|_| told == Some(turn)).unwrap_or(turn);
+        let at = match &found.cut {
+            CutAt::EndOf(turn) => CutAt::EndOf(renumbered(*turn)),
+            CutAt::Before(turn) => CutAt::Before(renumbered(*turn)),
+            other => other.clone(),
+        };
         // A point of a subagent lies in another log: what counts is where its parent was by then.
         let place = match &found.point {
-            Some(point) if found.cut == CutAt::Point => Some(self.place_in(point, found, known)?),
+            Some(point) if at == CutAt::Point => Some(self.place_in(point, found, known)?),
             _ => None,
         };
-        let turn = match (&found.cut, &place) {
+        let turn = match (&at, &place) {
             (CutAt::EndOf(turn) | CutAt::Before(turn), _) => Some(*turn),
             (CutAt::AtOrBefore(seq), _) => map.turn_at(*seq),
             (CutAt::Stored(boundary, _), _) => map.turn_at(boundary.seq()),
             // What a point says of its turn goes before what is read from its position, which may lie before that turn.
             (CutAt::Point, Some(place)) => {
-                found.point.as_ref().filter(|p| p.session == *session).and_then(|p| p.turn).or_else(|| place.turn(map))
+                let own = found.point.as_ref().filter(|p| p.session == *session).and_then(|p| p.turn);
+                anchored.or(own).or_else(|| place.turn(map))
             }
             (CutAt::Point, None) => None,
         };
@@ -110,7 +120,7 @@ impl Engine {
             (Some(BoundaryRule::After), Some(turn)) => return Ok(Some(map.after_turn(session, turn)?)),
             _ => {}
         }
-        match (&found.cut, place) {
+        match (&at, place) {
             (CutAt::EndOf(turn), _) => Ok(Some(map.after_turn(session, *turn)?)),
             (CutAt::Before(turn), _) => Ok(map.before_turn(session, *turn)?),
             (CutAt::AtOrBefore(seq), _) => Ok(boundary_before(map.beats(), *seq)),
@@ -123,17 +133,30 @@ impl Engine {
         }
     }
 
+    /// The turn that a point's anchor names in the log of `found`; `None` where it has none or the log does not know it.
+    fn anchored(&self, point: &Point, found: &Found<'_>) -> Result<Option<Turn>, EngineError> {
+        let anchor = point.position.as_ref().and_then(|position| position.anchor.as_deref());
+        // A log that has no door cannot be asked.
+        let Some(anchor) = anchor.filter(|_| found.log.get().is_ok_and(|map| map.is_some())) else { return Ok(None) };
+        Ok(self.parts.sessions.turn_of_anchor(found.log.session(), anchor)?)
+    }
+
     /// Where the conversation of `found` was when `point` was made.
     fn place_in(&self, point: &Point, found: &Found<'_>, known: &[Session]) -> Result<Place, EngineError> {
         // A position before the point's turn is the cut that there was; the log may show the turn by now.
         let map = found.log.get()?;
         let began = |turn, seq| map.is_some_and(|map| map.turn_at(seq) != Some(turn) && map.turn_start(turn).is_some());
-        let direct = |point: &Point| match (&point.position, point.turn) {
+        let numbered = |point: &Point| match (&point.position, point.turn) {
             (_, Some(turn)) if point.kind == PointKind::TurnEnd => Some(Place::End(turn)),
             (Some(position), Some(turn)) if began(turn, position.seq) => Some(Place::In(turn)),
             (Some(position), _) => Some(Place::At(position.seq)),
             (None, Some(turn)) => Some(Place::In(turn)),
             (None, None) => None,
+        };
+        let direct = |point: &Point| match self.anchored(point, found) {
+            Ok(Some(turn)) if point.kind == PointKind::TurnEnd => Some(Place::End(turn)),
+            Ok(Some(turn)) => Some(Place::In(turn)),
+            _ => numbered(point),
         };
         let session = found.log.session();
         if point.session == *session

@@ -22,6 +22,9 @@ const ATTEMPTS: usize = 16;
 /// Paths written at a time: they mostly wait for the disk.
 const WRITERS: usize = 8;
 
+/// So many are made ready together.
+const TOGETHER: usize = 256;
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -31,6 +34,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 struct Stopped {
     /// Changes that were begun, done or not.
     begun: BTreeSet<usize>,
+    /// Changes that something may have been made ready for.
+    prepared: BTreeSet<usize>,
     errors: Vec<FsError>,
 }
 
@@ -284,6 +289,7 @@ impl Engine {
     fn apply_all(&self, changes: &[Change], temporaries: &Temporaries) -> Result<(), Stopped> {
         let total = Some(changes.len() as u64);
         let begun = Mutex::new(BTreeSet::new());
+        let mut prepared = BTreeSet::new();
         let stopped: Mutex<Option<Stopped>> = Mutex::new(None);
         let one = |n: usize, change: &Change| {
             let done = lock(&begun).len() as u64;
@@ -298,7 +304,15 @@ impl Engine {
         };
         let numbered: Vec<(usize, &Change)> = changes.iter().enumerate().collect();
         let independent = |(_, change): &(usize, &Change)| !change.before.is_dir() && !change.after.is_dir();
-        for run in numbered.chunk_by(|a, b| independent(a) && independent(b)) {
+        let runs = numbered.chunk_by(|a, b| independent(a) && independent(b));
+        for run in runs.flat_map(|run| run.chunks(TOGETHER)) {
+            if lock(&stopped).is_some() {
+                break;
+            }
+            if run.len() > 1 {
+                prepared.extend(run.iter().map(|(n, _)| *n));
+                self.parts.files.prepare(run, temporaries, &*self.parts.snapshots);
+            }
             let next = AtomicUsize::new(0);
             let work = || {
                 while lock(&stopped).is_none() {
@@ -318,7 +332,7 @@ impl Engine {
         let stopped = lock(&stopped).take();
         match stopped {
             None => Ok(()),
-            Some(stopped) => Err(Stopped { begun: std::mem::take(&mut *lock(&begun)), ..stopped }),
+            Some(stopped) => Err(Stopped { begun: std::mem::take(&mut *lock(&begun)), prepared, ..stopped }),
         }
     }
 
@@ -418,7 +432,7 @@ impl Engine {
                 rest.stored.push((path.clone(), *blob));
             }
         }
-        if let Err(source) = self.put_back(open, changes, &stopped.begun, &mut rest) {
+        if let Err(source) = self.put_back(open, changes, stopped, &mut rest) {
             // Whatever was stored for others is kept before anything else is said.
             self.keep_stored(&open.operation, &rest.stored)?;
             return Err(EngineError::Stuck { operation: open.operation.id, guard: open.guard.id, source });
@@ -429,16 +443,14 @@ impl Engine {
         Ok(rest)
     }
 
-    fn put_back(
-        &self,
-        open: &Open,
-        changes: &[Change],
-        begun: &BTreeSet<usize>,
-        rest: &mut Rest,
-    ) -> Result<(), FsError> {
+    fn put_back(&self, open: &Open, changes: &[Change], stopped: &Stopped, rest: &mut Rest) -> Result<(), FsError> {
         let temporaries = Temporaries(open.operation.id);
         let (files, blobs) = (&self.parts.files, &*self.parts.snapshots);
-        let begun: Vec<(usize, &Change)> = changes.iter().enumerate().filter(|(n, _)| begun.contains(n)).collect();
+        let (begun, others): (Vec<_>, Vec<_>) =
+            changes.iter().enumerate().partition(|(n, _)| stopped.begun.contains(n));
+        for (n, change) in others.into_iter().filter(|(n, _)| stopped.prepared.contains(n)) {
+            files.settle(change, &temporaries, n, blobs)?;
+        }
         for (n, change) in begun.iter().copied().rev() {
             let settled = files.settle(change, &temporaries, n, blobs)?;
             rest.stored.extend(settled.stored.map(|blob| (change.path.clone(), blob)));

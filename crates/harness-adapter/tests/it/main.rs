@@ -1,6 +1,7 @@
 //! Session logs, against what the real host wrote and said.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests make and read files directly")]
 
+mod clients;
 mod corpus;
 mod damage;
 mod forged;

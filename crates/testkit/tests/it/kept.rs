@@ -84,6 +84,9 @@ impl WorkspaceFs for Meddled {
     fn check(&self, change: &Change) -> Result<(), FsError> {
         self.inner.check(change)
     }
+    fn prepare(&self, changes: &[(usize, &Change)], temporaries: &Temporaries, blobs: &dyn BlobStore) {
+        self.inner.prepare(changes, temporaries, blobs);
+    }
     fn apply(
         &self,
         change: &Change,
@@ -148,6 +151,46 @@ fn content_of_two_others_at_once_is_kept_both_times() {
     let mut all = blobs.to_vec();
     all.sort();
     assert_eq!(kept, all);
+}
+
+/// Drafts are made for many changes before the first is applied: where an early one fails, those of the others go too,
+/// and paths whose change was never begun are not asked about.
+#[test]
+fn drafts_made_ahead_go_when_their_changes_are_never_begun() {
+    let mut world = World::plain();
+    let names: Vec<String> = (0..40).map(|n| format!("f{n:02}")).collect();
+    for name in &names {
+        world.write(name, "one");
+    }
+    let first = world.save();
+    for name in &names {
+        world.write(name, "two");
+    }
+    world.save();
+    let before = world.scan();
+    let drafts = Arc::new(AtomicU64::new(0));
+    let (root, seen) = (world.root(), Arc::clone(&drafts));
+    world.composed(
+        |inner| {
+            Meddled::around(inner, move |inner, change, temporaries, n, store| {
+                if change.after.blob() == Some(testkit::blob_id(b"two")) {
+                    return inner.apply(change, temporaries, n, store);
+                }
+                let made = fs::read_dir(&root)
+                    .unwrap()
+                    .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with(".rwd-"));
+                seen.fetch_max(made.count() as u64, Ordering::Relaxed);
+                Err(FsError::Changed { path: change.path.clone(), found: PathState::Absent, stored: None })
+            })
+        },
+        |builder| builder,
+    );
+    match world.engine.restore(&to(first.point.id)) {
+        Err(EngineError::Changed { .. }) => {}
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(drafts.load(Ordering::Relaxed), 40, "they were to be made together");
+    assert_eq!(text(&differing(&world.scan(), &before)), Vec::<String>::new());
 }
 
 /// A change that failed in the middle, at whatever step, is taken back whole: the path as it was, no temporary, no intent.

@@ -5,6 +5,7 @@
     reason = "tests make the worlds they need and fail by panicking"
 )]
 
+mod ahead;
 mod crash;
 mod guards;
 mod kinds;

@@ -1,0 +1,374 @@
+//! What the logs of the clients have in common: a conversation as turns that begin and end, and the seam to the engine.
+//!
+//! The clients keep no positions of their own, so a position here counts the beginnings and ends of turns: the first turn
+//! begins at 0, and so on. The last turn has no end while it is open. A client that went back inside a log has one more
+//! end there, so that what lies before the next turn is where it went back to. Positions never move while a log grows.
+
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+};
+
+use checkpoint_core::{
+    Beat, BoundarySeq, ForkRequest, Resident, Seq, SessionError, SessionHeader, SessionKey, SessionLog, Timestamp, Turn,
+};
+
+/// Why a log of a client could not be read, or no new one be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DoorError {
+    /// There is no log of that session.
+    #[error("no log of session {id:?} below {}", below.display())]
+    NotFound {
+        /// The session.
+        id: String,
+        /// Where was looked.
+        below: PathBuf,
+    },
+    /// The name of the new session is taken.
+    #[error("session {id:?} is there already")]
+    AlreadyExists {
+        /// The session.
+        id: String,
+    },
+    /// No session of this client can have that name.
+    #[error("{id:?} is no id of this client's sessions: {why}")]
+    BadId {
+        /// The name.
+        id: String,
+        /// What one looks like.
+        why: &'static str,
+    },
+    /// The log breaks the format, other than by a torn end.
+    #[error("{} line {line}: {why}", path.display())]
+    Corrupt {
+        /// Which log.
+        path: PathBuf,
+        /// Where, from 1; 0 for the log as a whole.
+        line: u64,
+        /// What is wrong.
+        why: String,
+    },
+    /// The log may be whole, but cannot be understood.
+    #[error("{} line {line}: {why}", path.display())]
+    Unsupported {
+        /// Which log.
+        path: PathBuf,
+        /// Where, from 1; 0 for the log as a whole.
+        line: u64,
+        /// What is not understood.
+        why: String,
+    },
+    /// The client does not resume a session without a prompt.
+    #[error("nothing is left of session {id:?} before its first prompt, and its client opens no empty session")]
+    Empty {
+        /// The session.
+        id: String,
+    },
+    /// The log has no such position.
+    #[error("session {id:?} has no position {seq}")]
+    NoPosition {
+        /// The session.
+        id: String,
+        /// The position.
+        seq: Seq,
+    },
+    /// What was written is not what was meant, or the log changed under the reader.
+    #[error("{} was not written as it was meant", path.display())]
+    ReadBack {
+        /// The new log, which is gone again.
+        path: PathBuf,
+    },
+    /// The system said no.
+    #[error("cannot {doing} {}", path.display())]
+    Io {
+        /// What was tried, as in "open".
+        doing: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl DoorError {
+    pub(super) fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { doing, path, source }
+    }
+
+    pub(super) fn corrupt(path: &Path, line: u64, why: impl Into<String>) -> Self {
+        Self::Corrupt { path: path.to_owned(), line, why: why.into() }
+    }
+}
+
+fn translate(session: &SessionKey, error: DoorError) -> SessionError {
+    let session = session.clone();
+    match error {
+        DoorError::NotFound { .. } => SessionError::NotFound(session),
+        DoorError::AlreadyExists { id } => SessionError::AlreadyExists(id),
+        DoorError::NoPosition { seq, .. } => SessionError::InvalidBoundary { session, seq },
+        DoorError::Empty { .. } => SessionError::NothingLeft { session },
+        DoorError::Corrupt { .. } => SessionError::Corrupt { session, source: error.into() },
+        DoorError::Unsupported { .. } => SessionError::UnsupportedFormat { session, source: error.into() },
+        _ => SessionError::Harness { source: error.into() },
+    }
+}
+
+/// A turn as its log shows it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct TurnSeen {
+    /// The client's own name of it.
+    pub key: Option<String>,
+    /// The beginning of what was asked.
+    pub prompt: Option<String>,
+    /// When, as the log writes it.
+    pub at: Option<String>,
+}
+
+/// So much of a prompt is kept for people to recognise it.
+pub(super) const PROMPT_CHARS: usize = 200;
+
+/// The beginning or the end of a turn.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Mark {
+    pub(super) beat: Beat,
+    /// Digest of the conversation up to here.
+    pub(super) digest: String,
+    /// Where the log is cut to end here, in a unit of the client's own.
+    pub(super) cut: u64,
+}
+
+/// A log that was read.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Talked {
+    /// The file.
+    pub path: PathBuf,
+    /// Where the session works.
+    pub cwd: Option<PathBuf>,
+    /// The session it was forked from.
+    pub parent: Option<String>,
+    /// True for the session of a sub-agent.
+    pub subagent: bool,
+    /// How many turns came from its parent.
+    pub seed_turns: usize,
+    /// Its turns, in the order in which they were asked.
+    pub turns: Vec<TurnSeen>,
+    /// True when its last line is not whole: a crash, or a client that is writing.
+    pub torn: bool,
+    pub(super) marks: Vec<Mark>,
+}
+
+impl Talked {
+    /// Positions of beginnings and ends of turns.
+    pub fn beats(&self) -> Vec<(Seq, Beat)> {
+        self.marks.iter().zip(0..).map(|(mark, seq)| (Seq(seq), mark.beat)).collect()
+    }
+
+    /// The turn that has not ended.
+    pub fn open_turn(&self) -> Option<Turn> {
+        match self.marks.last()?.beat {
+            Beat::TurnStart(turn) => Some(turn),
+            _ => None,
+        }
+    }
+
+    fn mark(&self, seq: Seq, id: &str) -> Result<&Mark, DoorError> {
+        let at = usize::try_from(seq.0).ok().and_then(|at| self.marks.get(at));
+        at.ok_or_else(|| DoorError::NoPosition { id: id.to_owned(), seq })
+    }
+
+    /// How many positions the first `turns` turns have.
+    fn seed_length(&self) -> u64 {
+        let last = self.marks.iter().position(|mark| match mark.beat {
+            Beat::TurnStart(turn) => turn.0 as usize > self.seed_turns,
+            _ => false,
+        });
+        last.unwrap_or(self.marks.len()) as u64
+    }
+}
+
+/// The format of one client's logs.
+pub trait Format: fmt::Debug + Send + Sync + 'static {
+    /// The name in session keys.
+    fn harness(&self) -> &'static str;
+    /// Reads the log of a session.
+    fn read(&self, id: &str) -> Result<Talked, DoorError>;
+    /// True when the log of the session is there; cheap.
+    fn has(&self, id: &str) -> bool;
+    /// The file of a session's log.
+    fn path(&self, id: &str) -> Option<PathBuf>;
+    /// Whether the client opens a session without a prompt.
+    fn opens_empty(&self) -> bool;
+    /// Refuses what cannot be the id of a child.
+    fn check_id(&self, id: &str) -> Result<(), DoorError>;
+    /// The id of a child, from a fresh version 4 UUID.
+    fn name(&self, uuid: &str) -> String;
+    /// Writes the child's log, durable on return: the conversation up to `cut`, in the unit of [`Talked`]'s marks.
+    fn write(&self, id: &str, log: &Talked, cut: u64, child: &str) -> Result<PathBuf, DoorError>;
+    /// Every session's id with the file of its log, without sub-agents.
+    fn all(&self) -> Result<Vec<(String, PathBuf)>, DoorError>;
+    /// The directory of a session, from the beginning of its log.
+    fn cwd(&self, log: &Path) -> Option<PathBuf>;
+}
+
+/// The session logs of one client.
+#[derive(Debug)]
+pub struct Door<F>(pub F);
+
+impl<F: Format> Door<F> {
+    /// Reads a session's log.
+    pub fn read(&self, id: &str) -> Result<Talked, DoorError> {
+        self.0.read(id)
+    }
+
+    /// Every session's id with the file of its log, the one written last first.
+    pub fn list(&self) -> Result<Vec<(String, PathBuf)>, DoorError> {
+        let mut all = self.0.all()?;
+        all.sort_by_cached_key(|(id, path)| (std::cmp::Reverse(written(path)), id.clone()));
+        Ok(all)
+    }
+
+    /// The directory of a session, from the beginning of its log.
+    pub fn cwd(&self, log: &Path) -> Option<PathBuf> {
+        self.0.cwd(log)
+    }
+
+    fn ours(&self, session: &SessionKey) -> Result<(), SessionError> {
+        if session.harness() == self.0.harness() { Ok(()) } else { Err(SessionError::NotFound(session.clone())) }
+    }
+
+    fn talked(&self, session: &SessionKey) -> Result<Talked, SessionError> {
+        self.ours(session)?;
+        self.0.read(session.id()).map_err(|error| translate(session, error))
+    }
+
+    fn head(&self, session: &SessionKey, log: &Talked) -> SessionHeader {
+        let parent = log.parent.as_ref().and_then(|id| SessionKey::new(self.0.harness(), id).ok());
+        let seed_length = if parent.is_some() && !log.subagent { log.seed_length() } else { 0 };
+        let cwd = log.cwd.clone().unwrap_or_default();
+        SessionHeader { key: session.clone(), parent, seed_length, cwd, subagent: log.subagent }
+    }
+
+    /// Where a log is cut. A client that went back has two ends of one turn, which are the same cut.
+    fn cut(&self, id: &str, log: &Talked, boundary: Option<BoundarySeq>) -> Result<u64, DoorError> {
+        let cut = match boundary {
+            Some(boundary) => log.mark(boundary.seq(), id)?.cut,
+            None => 0,
+        };
+        if cut == 0 && !self.0.opens_empty() {
+            return Err(DoorError::Empty { id: id.to_owned() });
+        }
+        Ok(cut)
+    }
+}
+
+/// When a file was last written.
+fn written(path: &Path) -> Option<Timestamp> {
+    let time = path.metadata().ok()?.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+    Some(Timestamp(i64::try_from(time.as_millis()).ok()?))
+}
+
+impl<F: Format> SessionLog for Door<F> {
+    fn can_fork(&self, session: &SessionKey) -> bool {
+        self.ours(session).is_ok() && self.0.has(session.id())
+    }
+
+    fn header(&self, session: &SessionKey) -> Result<SessionHeader, SessionError> {
+        Ok(self.head(session, &self.talked(session)?))
+    }
+
+    /// See the module: only beginnings and ends of turns are positions.
+    fn beats(&self, session: &SessionKey, from: Seq) -> Result<Vec<(Seq, Beat)>, SessionError> {
+        let mut beats = self.talked(session)?.beats();
+        beats.retain(|(seq, _)| *seq >= from);
+        Ok(beats)
+    }
+
+    /// Over what was said, without what the client writes anew when it resumes a session: see each client's module.
+    fn prefix_digest(&self, session: &SessionKey, seq: Seq) -> Result<String, SessionError> {
+        let log = self.talked(session)?;
+        log.mark(seq, session.id()).map(|mark| mark.digest.clone()).map_err(|error| translate(session, error))
+    }
+
+    fn turn_of_anchor(&self, session: &SessionKey, anchor: &str) -> Result<Option<Turn>, SessionError> {
+        let turns = self.talked(session)?.turns;
+        let at = turns.iter().zip(1..).find(|(turn, _)| turn.key.as_deref() == Some(anchor));
+        Ok(at.map(|(_, turn)| Turn(turn)))
+    }
+
+    fn check_fork(&self, session: &SessionKey, boundary: Option<BoundarySeq>) -> Result<(), SessionError> {
+        let log = self.talked(session)?;
+        self.cut(session.id(), &log, boundary).map(drop).map_err(|error| translate(session, error))
+    }
+
+    /// The notice is not written: no client was seen to take a row of ours at the end of a log. What was restored is
+    /// told by the hook of the next prompt.
+    fn fork(&self, request: &ForkRequest) -> Result<SessionHeader, SessionError> {
+        let source = &request.source;
+        self.ours(source)?;
+        let make = || {
+            self.0.check_id(&request.child)?;
+            if self.0.has(&request.child) {
+                return Err(DoorError::AlreadyExists { id: request.child.clone() });
+            }
+            let log = self.0.read(source.id())?;
+            let cut = self.cut(source.id(), &log, request.boundary)?;
+            self.0.write(source.id(), &log, cut, &request.child)
+        };
+        make().map_err(|error| translate(source, error))?;
+        self.find_child(request)?.ok_or_else(|| SessionError::NotFound(source.clone()))
+    }
+
+    fn find_child(&self, request: &ForkRequest) -> Result<Option<SessionHeader>, SessionError> {
+        let source = &request.source;
+        self.ours(source)?;
+        if !self.0.has(&request.child) {
+            return Ok(None);
+        }
+        let taken = || SessionError::AlreadyExists(request.child.clone());
+        let key = SessionKey::new(self.0.harness(), &request.child).map_err(|_| taken())?;
+        let log = self.talked(&key)?;
+        let head = self.head(&key, &log);
+        if head.parent.as_ref() != Some(source) {
+            return Err(taken());
+        }
+        super::child::sync(&log.path).map_err(|error| translate(&key, error))?;
+        let Some(boundary) = request.boundary else {
+            return if head.seed_length == 0 { Ok(Some(head)) } else { Err(taken()) };
+        };
+        let parent = self.talked(source)?;
+        let wanted = parent.mark(boundary.seq(), source.id()).map_err(|error| translate(source, error))?;
+        let last = usize::try_from(head.seed_length).ok().and_then(|length| log.marks.get(length.checked_sub(1)?));
+        if last.is_some_and(|last| last.beat == wanted.beat && last.digest == wanted.digest) {
+            Ok(Some(head))
+        } else {
+            Err(taken())
+        }
+    }
+
+    fn name_child(&self, _: &SessionKey, uuid: &str) -> String {
+        self.0.name(uuid)
+    }
+
+    fn working_in(&self, dir: &Path) -> Result<Vec<Resident>, SessionError> {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let dir = real(dir);
+        let mut here = Vec::new();
+        for (id, path) in self.0.all().map_err(|error| SessionError::Harness { source: error.into() })? {
+            let Ok(key) = SessionKey::new(self.0.harness(), &id) else { continue };
+            if self.0.cwd(&path).is_some_and(|cwd| real(&cwd) == dir) {
+                here.push(Resident { key, seen: written(&path).unwrap_or(Timestamp(0)) });
+            }
+        }
+        here.sort_by_key(|resident| std::cmp::Reverse(resident.seen));
+        Ok(here)
+    }
+
+    fn location(&self, session: &SessionKey) -> Option<PathBuf> {
+        self.ours(session).ok()?;
+        self.0.path(session.id())
+    }
+}

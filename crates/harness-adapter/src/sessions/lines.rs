@@ -1,0 +1,157 @@
+//! Lines of a log that somebody else may be writing: read one after the other, each of bounded length.
+
+use std::{
+    borrow::Cow,
+    fs::File,
+    io::{self, BufRead, BufReader, Read, Take},
+    path::Path,
+};
+
+use durable_fs::open_regular;
+use serde_json::value::RawValue;
+
+/// Longer lines are not held in memory. Clients put whole files and pictures into one line, but not this much.
+pub(super) const LONGEST: usize = 256 << 20;
+
+/// How a line ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Ending {
+    /// With a line feed, which is not part of it.
+    Whole,
+    /// With the file: whoever wrote it may not be done, or died.
+    Torn,
+    /// Beyond [`LONGEST`]: its text is left out.
+    TooLong,
+}
+
+/// One line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line<'a> {
+    /// From 1.
+    pub(super) number: u64,
+    /// Of its first byte.
+    pub(super) offset: u64,
+    /// Without the line feed.
+    pub(super) text: &'a [u8],
+    pub(super) ending: Ending,
+}
+
+/// The lines of a file as it was when it was opened: what is appended later is not seen.
+#[derive(Debug)]
+pub(super) struct Lines {
+    from: BufReader<Take<File>>,
+    longest: usize,
+    number: u64,
+    offset: u64,
+    line: Vec<u8>,
+}
+
+impl Lines {
+    /// Opens a regular file, and nothing else: a FIFO would be waited for.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let file = open_regular(path)?;
+        let length = file.metadata()?.len();
+        let from = BufReader::with_capacity(1 << 17, file.take(length));
+        Ok(Self { from, longest: LONGEST, number: 0, offset: 0, line: Vec::new() })
+    }
+
+    /// The next line, if there is one.
+    pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+        self.line.clear();
+        let offset = self.offset;
+        let mut ending = Ending::Torn;
+        let mut too_long = false;
+        loop {
+            let part = match self.from.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                part => part?,
+            };
+            if part.is_empty() {
+                break;
+            }
+            let end = part.iter().position(|byte| *byte == b'\n');
+            let taken = end.map_or(part.len(), |end| end + 1);
+            let text = part.get(..end.unwrap_or(part.len())).unwrap_or_default();
+            too_long |= self.line.len() + text.len() > self.longest;
+            if too_long {
+                self.line = Vec::new();
+            } else {
+                self.line.extend_from_slice(text);
+            }
+            self.from.consume(taken);
+            self.offset += taken as u64;
+            if end.is_some() {
+                ending = Ending::Whole;
+                break;
+            }
+        }
+        if self.offset == offset {
+            return Ok(None);
+        }
+        self.number += 1;
+        if too_long && ending == Ending::Whole {
+            ending = Ending::TooLong;
+        }
+        Ok(Some(Line { number: self.number, offset, text: &self.line, ending }))
+    }
+}
+
+/// A text of JSON; `None` for another kind of value.
+pub(super) fn text<'a>(raw: Option<&'a RawValue>) -> Option<Cow<'a, str>> {
+    let raw = raw?.get();
+    // Most texts have no escapes: they need no copy.
+    serde_json::from_str::<&'a str>(raw)
+        .map(Cow::Borrowed)
+        .or_else(|_| serde_json::from_str::<String>(raw).map(Cow::Owned))
+        .ok()
+}
+
+/// A value that is there and not `null`.
+pub(super) fn given(raw: Option<&RawValue>) -> Option<&RawValue> {
+    raw.filter(|raw| raw.get() != "null")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(bytes: &[u8], longest: usize) -> Vec<(u64, u64, Vec<u8>, Ending)> {
+        let scratch = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(scratch.path(), bytes).unwrap();
+        let mut lines = Lines::open(scratch.path()).unwrap();
+        lines.longest = longest;
+        let mut all = Vec::new();
+        while let Some(line) = lines.next().unwrap() {
+            all.push((line.number, line.offset, line.text.to_vec(), line.ending));
+        }
+        all
+    }
+
+    #[test]
+    fn lines_are_whole_torn_or_too_long() {
+        let read = read(b"one\n\nmuch too long\nx\ntor", 4);
+        let texts: Vec<(&[u8], Ending)> = read.iter().map(|line| (&line.2[..], line.3)).collect();
+        let whole = Ending::Whole;
+        assert_eq!(
+            texts,
+            [(&b"one"[..], whole), (b"", whole), (b"", Ending::TooLong), (b"x", whole), (b"tor", Ending::Torn)]
+        );
+        assert_eq!(
+            read.iter().map(|line| (line.0, line.1)).collect::<Vec<_>>(),
+            [(1, 0), (2, 4), (3, 5), (4, 19), (5, 21)]
+        );
+    }
+
+    #[test]
+    fn an_empty_file_has_no_line() {
+        assert!(read(b"", 4).is_empty());
+    }
+
+    #[test]
+    fn texts_with_escapes_are_read_too() {
+        let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
+        assert_eq!(text(Some(&raw(r#""a\"b""#))).as_deref(), Some("a\"b"));
+        assert_eq!(text(Some(&raw(r#""plain""#))).as_deref(), Some("plain"));
+        assert_eq!(text(Some(&raw("7"))), None);
+    }
+}
