@@ -10,6 +10,7 @@
 
 pub mod barriers;
 pub mod event_log;
+pub mod hooks;
 pub mod install;
 mod logs;
 pub mod named_points;
