@@ -39,4 +39,5 @@ pub(super) const CLIENT: Client = Client {
         Ok(fs::read(project.join(format!("{session}.jsonl")))?)
     },
     interrupt: Signal::INT,
+    habit: |_| Ok(()),
 };

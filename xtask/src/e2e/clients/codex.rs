@@ -56,6 +56,7 @@ trust_level = "trusted"
     },
     record: |world, session| Ok(fs::read(rollout(world, session)?)?),
     interrupt: Signal::INT,
+    habit: |_| Ok(()),
 };
 
 fn rollout(world: &World, session: &str) -> Result<std::path::PathBuf> {

@@ -3,9 +3,10 @@
 use std::fs;
 
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{Client, disk::files_below};
+use super::{Client, World, disk::files_below};
+use crate::Result;
 
 const SESSION: &str = "66666666-6666-4666-8666-666666666666";
 const MODEL: &str = "gemini-2.5-flash";
@@ -51,4 +52,17 @@ pub(super) const CLIENT: Client = Client {
         Ok(fs::read(log.ok_or("no chat log")?)?)
     },
     interrupt: Signal::KILL,
+    habit: blocked_by_any_failure,
 };
+
+/// A hook that ends with 2 or more, whatever the reason, keeps the prompt from the model. So ours always end with 0.
+fn blocked_by_any_failure(world: &World) -> Result {
+    let path = world.home.join(".gemini/settings.json");
+    let mut settings: Value = serde_json::from_slice(&fs::read(&path)?)?;
+    settings["hooks"] = json!({ "BeforeAgent": [{ "hooks": [{ "type": "command", "command": "exit 127" }] }] });
+    world.write_home(".gemini/settings.json", &settings.to_string())?;
+    let asked = world.model.turns("talk")?.len();
+    world.turn("blocked", &(CLIENT.resume)("latest", "Anything. #t5"))?;
+    let more = world.model.turns("talk")?.len() - asked;
+    if more == 0 { Ok(()) } else { Err("a hook that ends with 127 no longer blocks: its wrapper may go".into()) }
+}

@@ -41,6 +41,8 @@ struct Client {
     record: fn(&World, session: &str) -> Result<Vec<u8>>,
     /// How the third turn is stopped in the middle of a command.
     interrupt: Signal,
+    /// A habit of the client that rwd's way to install its hooks is an answer to, checked once all else is over.
+    habit: fn(&World) -> Result,
 }
 
 const CLIENTS: &[&Client] = &[&claude::CLIENT, &codex::CLIENT, &gemini::CLIENT, &opencode::CLIENT];

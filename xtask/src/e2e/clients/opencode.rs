@@ -41,4 +41,5 @@ pub(super) const CLIENT: Client = Client {
     },
     record: |world, session| world.client_says("export", &["export", session]),
     interrupt: Signal::KILL,
+    habit: |_| Ok(()),
 };

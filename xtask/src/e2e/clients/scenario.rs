@@ -58,7 +58,8 @@ pub(super) fn play(world: &World) -> Result {
     same(&world.files()?, &before, "undo")?;
     let said = world.without_rwd(|| world.turn("without-rwd", &(client.resume)(&child, "Anything. #t5")))?;
     expect(said.contains("Turn five is done."), &format!("without rwd the client said {said}"))?;
-    uninstalled(world, &settings)
+    uninstalled(world, &settings)?;
+    (client.habit)(world)
 }
 
 /// A repository with something to lose.
