@@ -107,7 +107,8 @@ fn unusable(message: String) -> CliError {
     }
 }
 
-fn is_program(path: &Path) -> bool {
+/// True for a file that may be run.
+pub(crate) fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
 }
 

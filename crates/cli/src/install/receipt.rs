@@ -88,6 +88,18 @@ impl Receipt {
         serde_json::from_value(entry.clone()).ok()
     }
 
+    /// Settings that belong to one workspace, but not to the one at `root`: as a shell reads their paths.
+    pub(crate) fn local(&self, root: &Path) -> Vec<String> {
+        let Some(Value::Object(files)) = self.all.get("files") else { return Vec::new() };
+        let here = key(root);
+        // A quoted path ends with its quote.
+        let here = format!("{}/", here.trim_end_matches('\''));
+        let elsewhere = |(path, entry): &(&String, &Value)| {
+            entry.get("scope").is_some_and(|scope| scope != "user") && !path.starts_with(&here)
+        };
+        files.iter().filter(elsewhere).map(|(path, _)| path.clone()).collect()
+    }
+
     /// Notes what was done. What was before the first change stays known: a repair of our own hooks is none of the
     /// user's states.
     pub(crate) fn put(&mut self, path: &Path, mut entry: Entry) {

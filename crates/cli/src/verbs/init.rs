@@ -13,7 +13,7 @@ use crate::args::{InitArgs, ScopeChoice};
 use crate::compose::{self, Opened};
 use crate::config::Settings;
 use crate::error::CliError;
-use crate::install::{Around, Change, Read, Receipt, apply, command, in_the_way, malformed, read};
+use crate::install::{Around, Change, Read, Receipt, apply, command, in_the_way, is_program, malformed, read};
 use crate::output::Color;
 use crate::run::Run;
 use crate::text::put;
@@ -110,8 +110,8 @@ pub(super) fn consent(run: &Run, files: &[wire::FileEntry], what: &str) -> Resul
     if files.is_empty() || run.global.yes {
         return Ok(());
     }
-    for file in files {
-        run.out.note(file.diff.trim_end());
+    for file in files.iter().filter(|_| !run.out.json) {
+        run.out.note(&shown_diff(&file.diff));
     }
     if !run.may_ask() {
         return Err(CliError::NeedsYes { what: what.to_owned(), declined: false });
@@ -120,6 +120,11 @@ pub(super) fn consent(run: &Run, files: &[wire::FileEntry], what: &str) -> Resul
         Some("y" | "yes") => Ok(()),
         _ => Err(CliError::NeedsYes { what: what.to_owned(), declined: true }),
     }
+}
+
+/// A change as people see it: settings may hold what would steer a terminal.
+pub(super) fn shown_diff(diff: &str) -> String {
+    diff.trim_end().split('\n').map(|line| wire::shown(line.trim_end_matches('\r'))).collect::<Vec<_>>().join("\n")
 }
 
 pub(super) fn entries(changes: &[Change]) -> Vec<wire::FileEntry> {
@@ -214,7 +219,8 @@ fn of_agent(
                             "move it away, or leave this agent out: rwd init --agent NAME",
                         ));
                     }
-                    Some(before) if *before == after => {}
+                    // A script that may not be run is none.
+                    Some(before) if *before == after && (!executable || is_program(&now.real)) => {}
                     Some(_) => status = "repaired",
                     None if status == "present" => status = "installed",
                     None => {}
@@ -222,7 +228,7 @@ fn of_agent(
                 (after, *executable)
             }
         };
-        if now.text.as_ref() != Some(&after) {
+        if now.text.as_ref() != Some(&after) || executable && !is_program(&now.real) {
             let change =
                 Change { agent, scope, path: place.path, before: now, after: Some(after), executable, keep: true };
             plan.changes.push(change);
@@ -238,11 +244,11 @@ fn complete(around: &Around<'_>, agent: Agent, scope: Scope, program: &str) -> b
     let places = around.with(|around| hooks::places(agent, scope, around));
     !places.is_empty()
         && places.iter().all(|place| {
-            let Ok(Read { text: Some(now), .. }) = read(&place.path, around.fence(scope)) else { return false };
+            let Ok(Read { text: Some(now), real }) = read(&place.path, around.fence(scope)) else { return false };
             match &place.content {
                 Content::Settings => hooks::inspect(agent, &now, "")
                     .is_ok_and(|found| !found.disabled && found.is_complete(&|program| around.usable(program))),
-                Content::Script { text, .. } => now == text(program),
+                Content::Script { text, executable } => now == text(program) && (!executable || is_program(&real)),
             }
         })
 }
@@ -298,10 +304,10 @@ pub(super) fn ignore_file(around: &Around<'_>) -> std::path::PathBuf {
 }
 
 /// Claude Code hides its local settings from git when it makes them itself. Where we make them, a file beside them does,
-/// since nothing writes into `.git`.
+/// since nothing writes into `.git`. It hides them from captures too, so that no restore takes the hooks away.
 fn ignore_locally(around: &Around<'_>, plan: &mut Plan, entry: &mut AgentEntry) -> Result<(), CliError> {
     let creates = plan.changes.iter().any(|change| change.agent == Agent::Claude && change.before.text.is_none());
-    if !creates || !super::status::in_git(around.root()) {
+    if !creates {
         return Ok(());
     }
     let path = ignore_file(around);
@@ -436,7 +442,7 @@ fn human(run: &Run, answer: &wire::Initialised) -> String {
     agent_lines(run, &mut out, &answer.agents, &answer.files);
     if answer.dry_run {
         for file in &answer.files {
-            put!(out, "\n{}", file.diff);
+            put!(out, "\n{}\n", shown_diff(&file.diff));
         }
         put!(out, "nothing was changed; to do it: {}\n", run.typed.other(&["init"]));
         return out;

@@ -50,6 +50,8 @@ pub(crate) fn run(run: &Run, args: &RunArgs) -> Result<u8, CliError> {
             return Err(error);
         }
     };
+    // The command is done: a signal now is ours again, and ends a capture that takes too long.
+    run.stop.listen();
     recorder.take(PointKind::TurnEnd);
     let code = code_of(status);
     let answer = wire::Ran {

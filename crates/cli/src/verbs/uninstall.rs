@@ -6,7 +6,7 @@
 use checkpoint_core::{DropWhich, EngineError};
 use harness_adapter::install::{self as hooks, Agent, Content, Scope};
 
-use super::init::{agent_lines, consent, entries, ignore_file, installed};
+use super::init::{agent_lines, consent, entries, ignore_file, installed, shown_diff};
 use super::names;
 use crate::args::{ScopeChoice, UninstallArgs};
 use crate::compose;
@@ -54,6 +54,9 @@ pub(crate) fn uninstall(run: &Run, args: &UninstallArgs) -> Result<u8, CliError>
         if let Some(dropped) = purge {
             answer.dropped = dropped;
         }
+    }
+    for other in Receipt::look(data.path())?.local(around.root()) {
+        answer.warnings.push(format!("hooks stay in {other}, which belongs to another workspace: rwd uninstall there"));
     }
     run.out.answer(&answer, |answer| human(run, answer, &data.path().display().to_string()))?;
     Ok(if answer.files.is_empty() && answer.dropped == 0 { exit::NOTHING } else { exit::OK })
@@ -224,10 +227,13 @@ fn human(run: &Run, answer: &wire::Uninstalled, data: &str) -> String {
     agent_lines(run, &mut out, &answer.agents, &answer.files);
     if answer.dry_run {
         for file in &answer.files {
-            put!(out, "\n{}", file.diff);
+            put!(out, "\n{}\n", shown_diff(&file.diff));
         }
         out.push_str("nothing was changed\n");
         return out;
+    }
+    for warning in &answer.warnings {
+        put!(out, "note: {}\n", wire::shown(warning));
     }
     if answer.dropped > 0 {
         put!(out, "{} dropped\n", text::count(answer.dropped, "point"));

@@ -30,7 +30,8 @@ fn asked(sandbox: &Sandbox, typed: &str, args: &[&str]) -> (u8, String) {
     let (out, err) = (Kept::default(), Kept::default());
     let mut world = rwd::World::of_process();
     world.args = std::iter::once("rwd").chain(args.iter().copied()).map(Into::into).collect();
-    world.vars = BTreeMap::from([("HOME".into(), sandbox.home().into())]);
+    let bin = sandbox.top().join("bin").into();
+    world.vars = BTreeMap::from([("HOME".into(), sandbox.home().into()), ("PATH".into(), bin)]);
     world.cwd = Some(sandbox.work());
     world.stdin = Box::new(std::io::Cursor::new(typed.to_owned()));
     world.stdout = Box::new(out);
@@ -114,4 +115,26 @@ fn dropping_asks_too() {
     assert_eq!(sandbox.json(0, &["log"])["points"].as_array().unwrap().len(), 2);
     assert_eq!(asked(&sandbox, "y\n", &["drop", "--all"]).0, 0);
     assert_eq!(sandbox.json(0, &["log"])["points"].as_array().unwrap().len(), 0);
+}
+
+/// What would be added is shown before the question, and Enter is no yes.
+#[test]
+fn init_shows_what_it_would_add_and_asks() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir_all(sandbox.home().join(".gemini")).unwrap();
+    std::fs::create_dir(sandbox.top().join("bin")).unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_rwd"), sandbox.top().join("bin/rwd")).unwrap();
+    let settings = sandbox.home().join(".gemini/settings.json");
+    for typed in ["\n", "n\n", ""] {
+        let (code, told) = asked(&sandbox, typed, &["init"]);
+        assert_eq!(code, 4, "{told}");
+        assert!(told.contains("+    \"BeforeAgent\": [") && told.contains("Go on? [y/N] "), "{told}");
+        assert!(!settings.exists() && !sandbox.data().exists());
+    }
+    assert_eq!(asked(&sandbox, "y\n", &["init"]).0, 0);
+    assert!(settings.exists());
+    assert_eq!(asked(&sandbox, "\n", &["uninstall"]).0, 4);
+    assert!(settings.exists());
+    assert_eq!(asked(&sandbox, "yes\n", &["uninstall"]).0, 0);
+    assert!(!settings.exists());
 }

@@ -108,10 +108,17 @@ fn story_1_two_commands_and_git_sees_nothing() {
     assert!(told.out.contains("ignored  (ignored-root)"), "{}", told.out);
     assert!(told.out.contains("called init"), "{}", told.out);
     assert!(log.out.contains("init"), "{}", log.out);
+    assert!(
+        told.out.contains("settings.local.json  (ignored-root)"),
+        "a restore could take the hooks away: {}",
+        told.out
+    );
     // The first point can be gone back to.
     world.sandbox.write("a", "later\n");
     world.sandbox.ok(&["to", "init", "--yes", "--overwrite-drift"]);
     assert_eq!(world.sandbox.read("a"), "dirty\n");
+    world.sandbox.ok(&["uninstall", "--yes"]);
+    assert!(!world.sandbox.has(".claude") && !world.home(".gemini").exists());
 }
 
 #[test]
@@ -353,6 +360,10 @@ fn a_script_of_somebody_else_stays() {
     world.init();
     assert_eq!(fs::metadata(&theirs).unwrap().permissions().mode() & 0o111, 0o111);
     assert_eq!(world.check("cline")[0]["status"], "ok");
+    fs::set_permissions(&theirs, fs::Permissions::from_mode(0o644)).unwrap();
+    assert!(world.check("cline")[0]["detail"].as_str().unwrap().contains("may not be run"));
+    assert_eq!(statuses(&world.init())[0].2, "repaired");
+    assert_eq!(fs::metadata(&theirs).unwrap().permissions().mode() & 0o111, 0o111);
     fs::remove_file(world.home(".cline/hooks/TaskError")).unwrap();
     assert_eq!(world.check("cline")[0]["status"], "warning");
     fs::write(&theirs, "#!/bin/sh\nmine\n").unwrap();
@@ -459,9 +470,36 @@ fn story_8_a_subfolder_is_a_workspace_of_its_own() {
     world.sandbox.ok(&["-C", "packages/app", "to", "init", "--exact", "--overwrite-drift", "--yes"]);
     assert_eq!(world.sandbox.read("packages/app/x"), "one\n");
     assert_eq!(world.sandbox.read("packages/server/y"), "by hand\n");
-    // The hooks are not what a restore takes away.
+    // The hooks are not what a restore takes away, also where it removes what is new.
     assert!(world.sandbox.has("packages/app/.claude/settings.local.json"));
     assert!(git(&work, &["status", "--porcelain", "-uall"]).lines().all(|line| !line.contains(".claude")));
+}
+
+/// No restore takes the hooks away, with git or without: else the next turn would not be captured.
+#[test]
+fn a_restore_to_before_leaves_the_hooks() {
+    let world = World::new(&["claude"]);
+    world.sandbox.ok(&["save"]);
+    world.init();
+    let hooks = read(&world.claude());
+    world.sandbox.write("a", "two\n");
+    world.sandbox.ok(&["to", "latest~1", "--exact", "--overwrite-drift", "--yes"]);
+    assert_eq!((world.sandbox.read("a").as_str(), read(&world.claude())), ("one\n", hooks));
+}
+
+#[test]
+fn uninstall_names_the_hooks_of_other_workspaces() {
+    let world = World::new(&["claude"]);
+    world.sandbox.write("one/x", "");
+    world.sandbox.write("two/x", "");
+    for dir in ["one", "two"] {
+        world.sandbox.ok(&["-C", dir, "init", "--yes"]);
+    }
+    let gone = world.sandbox.json(0, &["-C", "one", "uninstall", "--yes"]);
+    assert_eq!(gone["warnings"].as_array().unwrap().len(), 2, "{gone}");
+    assert!(gone["warnings"].to_string().contains("two/.claude/settings.local.json"), "{gone}");
+    let gone = world.sandbox.json(0, &["-C", "two", "uninstall", "--yes"]);
+    assert_eq!(gone["warnings"], serde_json::json!([]));
 }
 
 #[test]

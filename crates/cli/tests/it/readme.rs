@@ -120,3 +120,35 @@ fn without_a_second_save() {
     let refused = sandbox.json(3, &["to", "agent/t1^", "--yes"]);
     assert!(!refused.to_string().contains("nothing recorded"), "{refused}");
 }
+
+/// The agent is played here by a turn of its own session; what its hooks say is tested with them.
+#[test]
+fn with_an_agent() {
+    use std::os::unix::fs::symlink;
+    let sandbox = Sandbox::new();
+    let bin = sandbox.top().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    for name in ["rwd", "claude"] {
+        symlink(env!("CARGO_BIN_EXE_rwd"), bin.join(name)).unwrap();
+    }
+    let sandbox = sandbox.with("PATH", bin.to_str().unwrap());
+    sandbox.write("src/a", "mine\n");
+    for command in commands("## With an agent") {
+        match words(&command).as_slice() {
+            ["claude"] => sandbox.turn_of("claude:s", 1, |s| s.write("src/a", "the agent's\n")),
+            ["rwd", args @ ..] if args.is_empty() => drop(sandbox.ok(args)),
+            ["rwd", args @ ..] => {
+                // Each of them asks.
+                assert_eq!(sandbox.rwd(args).code, 4, "{command}");
+                sandbox.ok(&[args, &["--yes"]].concat());
+            }
+            other => panic!("no such command: {other:?}"),
+        }
+        match command.as_str() {
+            "rwd init" => assert!(sandbox.has(".claude/settings.local.json")),
+            "rwd back" => assert_eq!(sandbox.read("src/a"), "mine\n"),
+            "rwd undo" => assert_eq!(sandbox.read("src/a"), "the agent's\n"),
+            _ => {}
+        }
+    }
+}

@@ -5,7 +5,7 @@ use std::path::Path;
 use harness_adapter::install::{self as hooks, Agent, Content, Installed, Place, Scope, Trust};
 
 use super::Doctor;
-use crate::install::{Around, read};
+use crate::install::{Around, is_program, read};
 
 /// What was found of an agent in one scope.
 struct Found {
@@ -55,8 +55,8 @@ fn look(around: &Around<'_>, agent: Agent, scope: Scope, places: &[&Place]) -> F
     let mut missing = Vec::new();
     for place in places {
         let name = place.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let text = match read(&place.path, around.fence(scope)) {
-            Ok(now) => now.text,
+        let (real, text) = match read(&place.path, around.fence(scope)) {
+            Ok(now) => (now.real, now.text),
             Err(error) => {
                 found.by_hand.push(error.to_string());
                 continue;
@@ -75,8 +75,11 @@ fn look(around: &Around<'_>, agent: Agent, scope: Scope, places: &[&Place]) -> F
                     found.by_hand.push(mistake.to_string());
                 }
             },
-            Content::Script { text: made, .. } if hooks::is_our_script(&text) => {
+            Content::Script { text: made, executable } if hooks::is_our_script(&text) => {
                 found.ours = true;
+                if *executable && !is_program(&real) {
+                    found.problems.push(format!("{name} may not be run"));
+                }
                 let program = hooks::program_of_script(&text);
                 match program {
                     Some(program) if made(&program) == text => gone(around, &program, &mut found.problems),
