@@ -19,10 +19,8 @@ pub(super) const CLIENT: Client = Client {
             "security": { "auth": { "selectedType": "gemini-api-key" } },
             "privacy": { "usageStatisticsEnabled": false },
             "telemetry": { "enabled": false },
-            "general": {
-                "enableAutoUpdate": false, "enableAutoUpdateNotification": false,
-                "disableAutoUpdate": true, "disableUpdateNag": true,
-            },
+            // Their older names are replaced in the file at the first start.
+            "general": { "enableAutoUpdate": false, "enableAutoUpdateNotification": false },
             "model": { "name": MODEL },
         });
         world.write_home(".gemini/settings.json", &format!("{settings:#}\n"))
