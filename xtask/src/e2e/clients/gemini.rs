@@ -53,14 +53,19 @@ pub(super) const CLIENT: Client = Client {
     habit: blocked_by_any_failure,
 };
 
-/// A hook that ends with 2 or more, whatever the reason, keeps the prompt from the model. So ours always end with 0.
+/// A hook that ends with 2 or more and has a word to say, if only its shell's, keeps the prompt from the model. So ours
+/// always end with 0.
 fn blocked_by_any_failure(world: &World) -> Result {
     let path = world.home.join(".gemini/settings.json");
     let mut settings: Value = serde_json::from_slice(&fs::read(&path)?)?;
-    settings["hooks"] = json!({ "BeforeAgent": [{ "hooks": [{ "type": "command", "command": "exit 127" }] }] });
+    settings["hooks"] = json!({ "BeforeAgent": [{ "hooks": [{ "type": "command", "command": "rwd-that-is-not-there hook gemini" }] }] });
     world.write_home(".gemini/settings.json", &settings.to_string())?;
     let asked = world.model.turns("talk")?.len();
     world.turn("blocked", &(CLIENT.resume)("latest", "Anything. #t5"))?;
     let more = world.model.turns("talk")?.len() - asked;
-    if more == 0 { Ok(()) } else { Err("a hook that ends with 127 no longer blocks: its wrapper may go".into()) }
+    if more == 0 {
+        Ok(())
+    } else {
+        Err("a hook without its program no longer blocks: the wrapper around ours may go".into())
+    }
 }
