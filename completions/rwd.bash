@@ -51,6 +51,8 @@ _rwd() {
                 ;;
             rwd,init)
                 cmd="rwd__subcmd__init"
+            rwd,hook)
+                cmd="rwd__subcmd__hook"
                 ;;
             rwd,log)
                 cmd="rwd__subcmd__log"
@@ -132,6 +134,7 @@ _rwd() {
     case "${cmd}" in
         rwd)
             opts="-C -q -v -y -h -V --data-dir --session --index --json --quiet --verbose --color --yes --no-input --force --help --version log save show diff preview to back undo redo recover name drop mark fold status du gc doctor verify init uninstall run adopt session config completions demo"
+            opts="-C -q -v -y -h -V --data-dir --session --index --json --quiet --verbose --color --yes --no-input --force --help --version log save show diff preview to back undo redo recover name drop mark fold status du gc doctor verify adopt session config completions hook demo"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -674,6 +677,8 @@ _rwd() {
             ;;
         rwd__subcmd__init)
             opts="-C -q -v -y -h --agent --scope --dry-run --trust-codex --data-dir --session --index --json --quiet --verbose --color --yes --no-input --force --help"
+        rwd__subcmd__hook)
+            opts="-C -q -v -y -h --data-dir --session --index --json --quiet --verbose --color --yes --no-input --force --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

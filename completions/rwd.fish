@@ -66,6 +66,7 @@ complete -c rwd -n "__fish_rwd_needs_command" -f -a "adopt" -d 'Take over a work
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "session" -d 'Look at session logs of a harness, fork them, check them; needs no workspace'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "config" -d 'Show or change settings'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "completions" -d 'Print completions for a shell'
+complete -c rwd -n "__fish_rwd_needs_command" -f -a "hook" -d 'Take in what an agent reports on standard input; called by its hooks'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "demo" -d 'Show in a temporary directory what rwd does, and check every byte'
 complete -c rwd -n "__fish_rwd_using_subcommand log" -s n -d 'At most N, the newest' -r
 complete -c rwd -n "__fish_rwd_using_subcommand log" -s C -d 'Work as if started in DIR' -r -F
@@ -749,6 +750,21 @@ complete -c rwd -n "__fish_rwd_using_subcommand completions" -s y -l yes -d 'Con
 complete -c rwd -n "__fish_rwd_using_subcommand completions" -l no-input -d 'Never ask'
 complete -c rwd -n "__fish_rwd_using_subcommand completions" -l force -d 'Go on where rwd refuses as a precaution'
 complete -c rwd -n "__fish_rwd_using_subcommand completions" -s h -l help -d 'Print help'
+complete -c rwd -n "__fish_rwd_using_subcommand hook" -s C -d 'Work as if started in DIR' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand hook" -l data-dir -d 'Where points are kept [default: $RWD_DATA_DIR, else $XDG_DATA_HOME/rwd]' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand hook" -l session -d 'The conversation meant by targets that name none' -r
+complete -c rwd -n "__fish_rwd_using_subcommand hook" -l index -d 'Kind of index for a new workspace' -r -f -a "sqlite\t''
+json\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand hook" -l color -d 'When to use colours' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand hook" -l json -d 'Answer with one JSON object'
+complete -c rwd -n "__fish_rwd_using_subcommand hook" -s q -l quiet -d 'Say only what was asked for'
+complete -c rwd -n "__fish_rwd_using_subcommand hook" -s v -l verbose -d 'Say what is being done; twice: in detail'
+complete -c rwd -n "__fish_rwd_using_subcommand hook" -s y -l yes -d 'Confirm beforehand'
+complete -c rwd -n "__fish_rwd_using_subcommand hook" -l no-input -d 'Never ask'
+complete -c rwd -n "__fish_rwd_using_subcommand hook" -l force -d 'Go on where rwd refuses as a precaution'
+complete -c rwd -n "__fish_rwd_using_subcommand hook" -s h -l help -d 'Print help'
 complete -c rwd -n "__fish_rwd_using_subcommand demo" -s C -d 'Work as if started in DIR' -r -F
 complete -c rwd -n "__fish_rwd_using_subcommand demo" -l data-dir -d 'Where points are kept [default: $RWD_DATA_DIR, else $XDG_DATA_HOME/rwd]' -r -F
 complete -c rwd -n "__fish_rwd_using_subcommand demo" -l session -d 'The conversation meant by targets that name none' -r

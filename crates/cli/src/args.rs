@@ -1,5 +1,7 @@
 //! The command line (design § 9).
 
+mod hook;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -8,6 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 mod init;
 
+pub(crate) use self::hook::HookArgs;
 pub(crate) use init::{InitArgs, RunArgs, ScopeChoice, UninstallArgs};
 
 /// Undo for coding agents: take back what an agent did to a workspace, and take the taking back back
@@ -142,6 +145,8 @@ pub(crate) enum Verb {
         /// The shell
         shell: clap_complete::Shell,
     },
+    /// Take in what an agent reports on standard input; called by its hooks
+    Hook(HookArgs),
     /// Show in a temporary directory what rwd does, and check every byte
     Demo(DemoArgs),
 }
@@ -176,6 +181,7 @@ impl Verb {
             Self::Session(_) => "session",
             Self::Config(_) => "config",
             Self::Completions { .. } => "completions",
+            Self::Hook(_) => "hook",
             Self::Demo(_) => "demo",
         }
     }

@@ -122,6 +122,11 @@ impl Output {
         read(&mut self.streams().stdin)
     }
 
+    /// Standard input itself, for whoever may not wait for its end. Afterwards it is empty.
+    pub(crate) fn take_stdin(&self) -> Box<dyn BufRead + Send> {
+        std::mem::replace(&mut self.streams().stdin, Box::new(io::empty()))
+    }
+
     /// Wraps `text` in a colour, where colours are wanted.
     pub(crate) fn paint(&self, color: Color, text: &str) -> String {
         paint(self.color, color, text)

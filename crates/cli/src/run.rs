@@ -11,6 +11,7 @@ use crate::args::{Cli, Global, LogArgs, Verb};
 use crate::error::{CliError, Typed, human, quote_bytes, report};
 use crate::output::{self, Output, use_color};
 use crate::signals::{Stop, Watch};
+use crate::verbs::hook;
 use crate::wire::ErrorAnswer;
 use crate::world::World;
 use crate::{exit, verbs};
@@ -58,7 +59,15 @@ impl Run {
 }
 
 /// Runs a command line to its end and gives the exit code. Errors are told.
-pub(crate) fn run(mut world: World) -> u8 {
+pub(crate) fn run(world: World) -> u8 {
+    if hook::is_hook(&world.args) {
+        hook::shielded(world, |world| typed_run(world, true))
+    } else {
+        typed_run(world, false)
+    }
+}
+
+fn typed_run(mut world: World, hooked: bool) -> u8 {
     let stop = Stop::default();
     let watch = Arc::new(Watch::new(stop.clone(), world.stderr_is_terminal));
     let mut out = Output::new(&mut world, Arc::clone(&watch));
@@ -72,14 +81,15 @@ pub(crate) fn run(mut world: World) -> u8 {
             return finish(&out, out.bytes(error.to_string().as_bytes()).map(|()| exit::OK), &typed);
         }
         Err(error) => {
-            if !out.json {
+            // Standard output is read by the harness.
+            if !out.json || hooked {
                 out.note(error.to_string().trim_end());
                 return exit::USAGE;
             }
             return finish(&out, Err(error.into()), &typed);
         }
     };
-    out.json = cli.global.json;
+    out.json = cli.global.json && !hooked;
     if cli.global.quiet {
         watch.hush();
     }
@@ -90,7 +100,10 @@ pub(crate) fn run(mut world: World) -> u8 {
         world.var("FORCE_COLOR").is_some(),
         world.stdout_is_terminal,
     );
-    log_to_stderr(cli.global.verbose, world.var("RWD_LOG").and_then(|filter| filter.to_str()));
+    // A harness may show as an error whatever a hook writes there.
+    if !hooked || world.var("RWD_LOG").is_some() || world.stderr_is_terminal {
+        log_to_stderr(cli.global.verbose, world.var("RWD_LOG").and_then(|filter| filter.to_str()));
+    }
     let run = Run { world, global: cli.global, out: Arc::new(out), typed, stop, watch };
     let verb = cli.verb.unwrap_or_else(|| Verb::Log(LogArgs::default()));
     let ended = verbs::dispatch(&run, verb).map_err(CliError::settled);

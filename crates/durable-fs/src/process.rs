@@ -52,6 +52,17 @@ impl Process {
     }
 }
 
+/// The number of the process that started `pid`, and the name of `pid`'s program as the kernel keeps it (cut at 15
+/// bytes); `None` where the system does not show it.
+pub fn parent_and_name(pid: u32) -> Option<(u32, String)> {
+    let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let begin = text.iter().position(|&b| b == b'(')?;
+    let end = text.iter().rposition(|&b| b == b')')?;
+    let name = String::from_utf8_lossy(text.get(begin + 1..end)?).into_owned();
+    let rest = std::str::from_utf8(text.get(end + 1..)?).ok()?;
+    Some((rest.split_ascii_whitespace().nth(1)?.parse().ok()?, name))
+}
+
 /// State and start time (fields 3 and 22) of `/proc/<pid>/stat`. The second field is the program's name in
 /// parentheses, which may itself hold blanks and parentheses: what counts is the last one.
 fn parse_start(stat: &[u8]) -> Option<(char, u64)> {
@@ -65,6 +76,16 @@ fn parse_start(stat: &[u8]) -> Option<(char, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_knows_who_started_it() {
+        if Path::new("/proc/self/stat").exists() {
+            let (parent, name) = parent_and_name(std::process::id()).expect("this process");
+            assert_eq!(parent, std::os::unix::process::parent_id());
+            assert!(!name.is_empty());
+            assert_eq!(parent_and_name(u32::MAX), None);
+        }
+    }
 
     #[test]
     fn a_program_name_with_parentheses_does_not_shift_the_fields() {

@@ -10,6 +10,7 @@
 //! <data>/workspaces/<id>/index.high    how far the index had come
 //! <data>/workspaces/<id>/lock, epoch
 //! <data>/workspaces/<id>/folds/        a lock file per session that was folded
+//! <data>/workspaces/<id>/hooks/        what hooks know of sessions: a file and a lock file each; may be lost
 //! ```
 
 use std::{

@@ -17,6 +17,7 @@ mod save;
 mod transaction;
 
 pub use care::DropWhich;
+pub use notice::files_notice;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -60,6 +60,20 @@ pub(super) fn notice(done: &Done<'_>) -> String {
     text
 }
 
+/// What a model is told that goes on in a conversation whose files were put back meanwhile: it knows nothing of that.
+/// `restored` hold something else than before, `removed` are gone. Nothing for neither.
+pub fn files_notice(restored: &[&RelPath], removed: &[&RelPath]) -> Option<String> {
+    let lists: Vec<String> = [list("restored", restored), list("removed", removed)].into();
+    let lists: Vec<String> = lists.into_iter().filter(|list| !list.is_empty()).collect();
+    (!lists.is_empty()).then(|| {
+        format!(
+            "[rwd] Files of the workspace were put back to an earlier state since the last message: {}. Results of \
+             tools and contents of files above may be out of date: read a file again before you edit it.",
+            lists.join("; "),
+        )
+    })
+}
+
 /// `3 files restored (a, b, c)`; nothing for none.
 fn list(what: &str, paths: &[&RelPath]) -> String {
     let many = match paths.len() {
@@ -121,6 +135,19 @@ mod tests {
     fn files_that_stayed_are_said_to_have_stayed() {
         let text = notice(&done(&cut(), &Plan::default(), false));
         assert!(text.contains("left as they are") && !text.contains("restored to"), "{text}");
+    }
+
+    #[test]
+    fn files_that_were_put_back_are_named_and_none_says_nothing() {
+        let (a, b) = (path("src/a.rs"), path("b \" c"));
+        let text = files_notice(&[&a], &[&b]).unwrap();
+        for part in ["1 path restored (src/a.rs); 1 path removed (\"b \\\" c\").", "read a file again"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let many: Vec<RelPath> = (0..23).map(|n| path(&format!("f{n}"))).collect();
+        let text = files_notice(&many.iter().collect::<Vec<_>>(), &[]).unwrap();
+        assert!(text.contains("f19 and 3 more)") && !text.contains("f20"), "{text}");
+        assert_eq!(files_notice(&[], &[]), None);
     }
 
     /// K-42, for the notice: a name cannot forge a sentence.

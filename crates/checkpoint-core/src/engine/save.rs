@@ -126,6 +126,27 @@ impl Engine {
         Ok(turn)
     }
 
+    /// Says that the session's turn of that number, which had ended or was interrupted, goes on: what changes from the
+    /// latest record on is its work again. False when that is not the session's newest turn, or when it is open.
+    ///
+    /// # Errors
+    /// Those of the lock and the index.
+    pub fn reopen(&self, session: &SessionKey, turn: Turn) -> Result<bool, EngineError> {
+        // As for an interrupt: a capture writes sessions as it read them.
+        let _locked = self.lock(LockMode::Exclusive)?;
+        let known = self.parts.index.sessions()?.into_iter().find(|s| s.key == *session);
+        let ended = |status: &TurnStatus| status.ended.is_some() || status.interrupted || status.closed.is_some();
+        let over = known
+            .and_then(|s| s.turn.clone().map(|status| (s, status)))
+            .filter(|(_, status)| status.turn == turn && ended(status));
+        let Some((mut session, status)) = over else { return Ok(false) };
+        session.turn = Some(TurnStatus { ended: None, interrupted: false, closed: None, ..status });
+        self.parts
+            .index
+            .apply(&Batch { follows: None, ops: vec![IndexOp::PutSession { session: Box::new(session) }] })?;
+        Ok(true)
+    }
+
     /// Registers a session, its parent and whose subagent it is.
     pub fn register_session(&self, session: Session) -> Result<(), EngineError> {
         let _locked = self.lock(LockMode::Exclusive)?;

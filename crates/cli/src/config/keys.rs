@@ -155,6 +155,20 @@ pub(crate) const KEYS: &[Key] = &[
         about: "read every file at every capture",
     },
     Key {
+        name: "hook.deadline_ms",
+        kind: Kind::Count,
+        default: || Value::Int(1500),
+        workspace: Trust::No,
+        about: "how long an agent waits for a capture before a tool or after one; at the start and the end of a turn four times as long",
+    },
+    Key {
+        name: "hook.on_capture_failure",
+        kind: Kind::Choice(&["allow", "block"]),
+        default: || Value::Text("allow".into()),
+        workspace: Trust::Stricter,
+        about: "whether a tool may run that changes files and could not be captured before",
+    },
+    Key {
         name: "index.kind",
         kind: Kind::Choice(&["sqlite", "json"]),
         default: || Value::Unset,

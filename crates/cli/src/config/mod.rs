@@ -144,7 +144,7 @@ impl Settings {
         let allowed = match origin {
             Origin::Workspace(_) => key.workspace.admits(key, self.value(key.name), &value),
             // What an agent starts has the environment the agent gave it.
-            Origin::Variable(_) if key.name.starts_with("agent.") => {
+            Origin::Variable(_) if key.name.starts_with("agent.") || key.name == "hook.on_capture_failure" => {
                 keys::Trust::Stricter.admits(key, self.value(key.name), &value)
             }
             _ => true,
@@ -261,6 +261,23 @@ impl Settings {
 
     pub(crate) fn run_interval(&self) -> std::time::Duration {
         std::time::Duration::from_millis(self.int("run.interval_ms"))
+    }
+
+    /// How long an agent waits for a capture inside a turn.
+    pub(crate) fn hook_deadline(&self) -> std::time::Duration {
+        std::time::Duration::from_millis(self.int("hook.deadline_ms"))
+    }
+
+    /// True when a tool may not run without its point.
+    pub(crate) fn blocks(&self) -> bool {
+        self.text("hook.on_capture_failure") == "block"
+    }
+
+    /// Waits no longer than this for another process.
+    pub(crate) fn hurry(&mut self, wait: std::time::Duration) {
+        let wait = wait.min(self.lock_wait());
+        let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+        self.values.insert("lock.wait_ms", (Value::Int(wait), Origin::Default));
     }
 
     pub(crate) fn lock_wait(&self) -> std::time::Duration {

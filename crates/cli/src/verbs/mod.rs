@@ -5,6 +5,7 @@ mod care;
 mod changes;
 mod diff;
 mod doctor;
+pub(crate) mod hook;
 mod init;
 mod log;
 mod marks;
@@ -67,6 +68,7 @@ pub(crate) fn dispatch(run: &Run, verb: Verb) -> Result<u8, CliError> {
             run.out.answer(&wire::Completions { shell: shell.to_string(), script }, |answer| answer.script.clone())?;
             Ok(exit::OK)
         }
+        Verb::Hook(args) => Ok(hook::hook(run, &args)),
         Verb::Demo(args) => demo::demo(run, &args),
     }
 }

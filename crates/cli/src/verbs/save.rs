@@ -168,15 +168,26 @@ fn after(opened: &Opened, point: &Point) {
 
 fn settle(opened: &Opened, retention: bool) {
     if retention {
-        let pruned = opened
-            .snapshots
-            .usage()
-            .map_err(CliError::from)
-            .and_then(|usage| Ok(opened.engine.prune(usage.own_bytes)?));
-        if let Err(error) = pruned {
-            tracing::warn!(%error, "retention did not run");
-        }
+        prune(opened);
     }
+    maintain(opened);
+}
+
+/// The same at the end of a session, whatever its last point was.
+pub(super) fn retain(opened: &Opened) {
+    prune(opened);
+    maintain(opened);
+}
+
+fn prune(opened: &Opened) {
+    let pruned =
+        opened.snapshots.usage().map_err(CliError::from).and_then(|usage| Ok(opened.engine.prune(usage.own_bytes)?));
+    if let Err(error) = pruned {
+        tracing::warn!(%error, "retention did not run");
+    }
+}
+
+fn maintain(opened: &Opened) {
     if let Err(error) = opened.index.maintain() {
         tracing::warn!(%error, "the index was not maintained");
     }

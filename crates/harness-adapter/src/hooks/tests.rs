@@ -152,7 +152,7 @@ fn odd() -> impl Strategy<Value = Value> {
 }
 
 /// Replaces, removes or adds at the place `at`, counted over the members of the tree.
-fn mutate(value: &mut Value, at: &mut usize, new: &Option<Value>) {
+fn mutate(value: &mut Value, at: &mut usize, new: Option<&Value>) {
     let Value::Object(map) = value else { return };
     let keys: Vec<String> = map.keys().cloned().collect();
     for key in keys {
@@ -183,7 +183,7 @@ proptest! {
         let samples = samples();
         let (_, mut payload) = samples[pick.index(samples.len())].clone();
         for (mut at, new) in changes {
-            mutate(&mut payload, &mut at, &new);
+            mutate(&mut payload, &mut at, new.as_ref());
         }
         let mut bytes = payload.to_string().into_bytes();
         if let Some(cut) = cut {

@@ -39,7 +39,7 @@ impl Session {
         self.claude("PostToolBatch", json!({"prompt_id": key, "tool_calls": calls}))
     }
 
-    fn stop(&mut self, key: &str, tasks: serde_json::Value) -> Vec<String> {
+    fn stop(&mut self, key: &str, tasks: &serde_json::Value) -> Vec<String> {
         self.claude("Stop", json!({"prompt_id": key, "background_tasks": tasks}))
     }
 }
@@ -77,7 +77,7 @@ fn a_turn_is_captured_before_it_between_its_tools_and_after_it() {
     // A second tool of the batch, while the first may have changed something.
     assert_eq!(s.before("p1", "Edit", "c3"), ["mutation t1.2"]);
     assert_eq!(s.batch("p1", "Bash", "c2"), ["step t1.2"]);
-    assert_eq!(s.stop("p1", json!([])), ["turn-end t1"]);
+    assert_eq!(s.stop("p1", &json!([])), ["turn-end t1"]);
     assert_eq!(s.claude("SessionEnd", json!({"prompt_id": "p1"})), ["retain"]);
     assert_eq!(s.prompt("p2"), ["turn-start t2"]);
 }
@@ -91,13 +91,13 @@ fn what_is_reported_twice_is_done_once() {
     assert_eq!(s.before("p1", "Write", "c1"), NOTHING);
     s.batch("p1", "Write", "c1");
     assert_eq!(s.batch("p1", "Write", "c1"), NOTHING);
-    s.stop("p1", json!([]));
-    assert_eq!(s.stop("p1", json!([])), NOTHING);
+    s.stop("p1", &json!([]));
+    assert_eq!(s.stop("p1", &json!([])), NOTHING);
     assert_eq!(s.prompt("p1"), NOTHING);
     // The end of an older turn that comes late ends no newer one.
     s.prompt("p2");
-    assert_eq!(s.stop("p1", json!([])), NOTHING);
-    assert_eq!(s.stop("p2", json!([])), ["turn-end t2"]);
+    assert_eq!(s.stop("p1", &json!([])), NOTHING);
+    assert_eq!(s.stop("p2", &json!([])), ["turn-end t2"]);
 }
 
 /// What a real run showed: the sub-agent writes after the main agent's stop, and a prompt that nobody wrote follows.
@@ -112,12 +112,12 @@ fn a_stop_is_no_end_while_something_works() {
     let tool = json!({"tool_name": "Write", "tool_use_id": "c2"});
     assert_eq!(s.claude("PreToolUse", with(sub.clone(), tool.clone())), NOTHING);
     let tasks = json!([{"id": "a1", "status": "running"}]);
-    assert_eq!(s.stop("p1", tasks), ["auto t1"]);
+    assert_eq!(s.stop("p1", &tasks), ["auto t1"]);
     assert_eq!(s.claude("PostToolBatch", with(sub.clone(), json!({"tool_calls": [tool]}))), ["step t1.2"]);
     assert_eq!(s.claude("SubagentStop", sub), NOTHING);
     let note = json!({"prompt_id": "p9", "prompt": "<task-notification>\n<task-id>a1"});
     assert_eq!(s.claude("UserPromptSubmit", note), NOTHING);
-    assert_eq!(s.stop("p9", json!([])), ["turn-end t1"]);
+    assert_eq!(s.stop("p9", &json!([])), ["turn-end t1"]);
     assert_eq!(s.prompt("p2"), ["turn-start t2"]);
 }
 
@@ -166,14 +166,14 @@ fn a_turn_without_an_end_is_interrupted_when_that_is_told_and_closed_by_the_next
 fn a_turn_that_goes_on_after_its_end_is_taken_up_again_and_begins_no_other() {
     let mut s = Session::default();
     s.prompt("p1");
-    s.stop("p1", json!([]));
+    s.stop("p1", &json!([]));
     // Another hook forbade the stop.
     assert_eq!(s.before("p1", "Write", "c1"), ["auto t1", "reopen t1"]);
     assert_eq!(s.batch("p1", "Write", "c1"), ["step t1.1"]);
-    assert_eq!(s.stop("p1", json!([])), ["turn-end t1"]);
+    assert_eq!(s.stop("p1", &json!([])), ["turn-end t1"]);
     let note = json!({"prompt_id": "p9", "prompt": "<task-notification>"});
     assert_eq!(s.claude("UserPromptSubmit", note), ["auto t1", "reopen t1"]);
-    assert_eq!(s.stop("p9", json!([])), ["turn-end t1"]);
+    assert_eq!(s.stop("p9", &json!([])), ["turn-end t1"]);
 }
 
 #[test]
