@@ -351,6 +351,7 @@ impl EngineError {
             Self::Interrupted | Self::Snapshot(SnapshotError::Interrupted) => ErrorKind::Interrupted,
             Self::Session(
                 SessionError::OpenTurn { .. }
+                | SessionError::NothingLeft { .. }
                 | SessionError::InvalidBoundary { .. }
                 | SessionError::NoTurn { .. }
                 | SessionError::Unplaced { .. }

@@ -8,7 +8,10 @@ use std::sync::Arc;
 
 use checkpoint_core::SessionLog;
 use harness_adapter::Logs;
-use harness_adapter::sessions::dsh::{self, DshLogs};
+use harness_adapter::sessions::{
+    self,
+    dsh::{self, DshLogs},
+};
 
 /// Arguments, environment and standard streams of one run.
 pub struct World {
@@ -76,12 +79,25 @@ pub(crate) fn dsh_home(vars: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
     DshLogs::default_home(|name| vars.get(OsStr::new(name)).and_then(|value| value.to_str()).map(str::to_owned))
 }
 
-/// The logs of every harness whose logs can be read.
+/// Where a client of another harness keeps its logs, by these variables.
+pub(crate) fn client_home(client: &str, vars: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
+    let var = |name: &str| vars.get(OsStr::new(name)).filter(|value| !value.is_empty()).map(PathBuf::from);
+    sessions::client_home(client, var)
+}
+
+/// The logs of every harness whose logs can be read. Looks at no file.
 fn logs_of(vars: &BTreeMap<OsString, OsString>) -> Logs {
-    match dsh_home(vars) {
+    let mut logs = match dsh_home(vars) {
         Some(home) => Logs::default().with(dsh::HARNESS, Arc::new(DshLogs::open(home))),
         None => Logs::default(),
+    };
+    for client in sessions::CLIENTS {
+        let door = client_home(client, vars).and_then(|home| sessions::client_logs(client, home));
+        if let Some(door) = door {
+            logs = logs.with(client, door);
+        }
     }
+    logs
 }
 
 impl std::fmt::Debug for World {

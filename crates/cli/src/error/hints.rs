@@ -173,11 +173,17 @@ fn session_hints(error: &SessionError, typed: &Typed) -> Vec<String> {
         ],
         SessionError::NotFound(session) => {
             vec![format!(
-                "no log of {session} is where its harness keeps them; for dsh that is below $DSH_HOME, else ~/.dsh"
+                "no log of {session} is where its harness keeps them: {}",
+                match session.harness() {
+                    "claude" => "below $CLAUDE_CONFIG_DIR, else ~/.claude",
+                    "codex" => "below $CODEX_HOME, else ~/.codex",
+                    "gemini" => "below $GEMINI_CLI_HOME/.gemini, else ~/.gemini",
+                    _ => "for dsh that is below $DSH_HOME, else ~/.dsh",
+                }
             )]
         }
         SessionError::Unsupported => vec![
-            "rwd cuts session logs of dsh, in format 0, below $DSH_HOME, else ~/.dsh".into(),
+            "rwd cuts session logs of dsh (format 0), claude, codex and gemini, where these keep them".into(),
             format!("to see which there are: {}", typed.other(&["session", "list"])),
         ]
         .into_iter()
@@ -185,6 +191,9 @@ fn session_hints(error: &SessionError, typed: &Typed) -> Vec<String> {
         .collect(),
         SessionError::UnsupportedFormat { session, .. } | SessionError::Corrupt { session, .. } => {
             vec![format!("to see why: {}", typed.other(&["session", "verify", &session.to_string()])), files()]
+        }
+        SessionError::NothingLeft { .. } => {
+            vec!["to begin anew, start a fresh session in its client".into(), files()]
         }
         SessionError::Unplaced { .. } | SessionError::Lineage { .. } => vec![files()],
         _ => Vec::new(),

@@ -18,6 +18,7 @@ mod session;
 mod settings;
 mod show;
 mod status;
+mod talks;
 mod uninstall;
 
 use std::sync::Arc;

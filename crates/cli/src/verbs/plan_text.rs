@@ -205,8 +205,8 @@ pub(super) fn go_on(harness: &str, child: &str) -> Option<String> {
     let words: &[&str] = match harness {
         "claude" => &["claude", "--resume"],
         "codex" => &["codex", "resume"],
-        "gemini" => &["gemini", "--resume"],
-        "opencode" => &["opencode", "--session"],
+        "gemini" => &["gemini", "-r"],
+        "opencode" => &["opencode", "-s"],
         _ => return None,
     };
     Some(format!("{} {}", words.join(" "), crate::error::quote(child)))

@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use checkpoint_core::{Clock, Seq, Timestamp, Turn};
+use harness_adapter::sessions::CLIENTS;
 use harness_adapter::sessions::dsh::strict::{Severity, Strict};
 use harness_adapter::sessions::dsh::{
     Boundary, DshLogs, Encoding, HARNESS, Inspection, LogError, SessionSummary, Torn, TurnSpan,
 };
 
 use super::plan_text::go_on;
+use super::talks;
 use crate::args::{LogsArgs, OneSession, SessionVerb};
 use crate::error::{CliError, log_exit};
 use crate::run::Run;
@@ -22,6 +24,9 @@ use rwd_engine::SystemClock;
 pub(super) const CHOICES: usize = 10;
 
 pub(crate) fn session(run: &Run, verb: &SessionVerb) -> Result<u8, CliError> {
+    if let Some(client) = talks::client(verb) {
+        return talks::session(run, client, verb);
+    }
     match verb {
         SessionVerb::List { logs } => list(run, logs),
         SessionVerb::Show(one) => show(run, one),
@@ -53,7 +58,7 @@ fn home(run: &Run, args: &LogsArgs) -> Result<Home, CliError> {
         return Err(CliError::Usage {
             code: "unknown-harness",
             message: format!("the session logs of {other} cannot be read"),
-            hint: Some(format!("logs of these can be read: {HARNESS}")),
+            hint: Some(format!("logs of these can be read: {HARNESS}, {}", CLIENTS.join(", "))),
         });
     }
     let dir = match &args.home {
@@ -196,7 +201,7 @@ fn show(run: &Run, one: &OneSession) -> Result<u8, CliError> {
         parent: found.header.parent.as_ref().map(ToString::to_string),
         seed_length: found.header.seed_length,
         subagent: found.header.subagent,
-        version: found.version,
+        version: Some(found.version),
         events: found.events,
         turns: found.turns.iter().map(turn_entry).collect(),
         open_turn: found.open_turn.map(|turn| turn.0),
@@ -241,27 +246,40 @@ fn boundaries(run: &Run, one: &OneSession) -> Result<u8, CliError> {
     let home = home(run, &one.logs)?;
     let id = find(run, &home, one)?;
     let found = home.logs.inspect(&id)?;
-    let boundary =
-        |at: &Boundary| wire::BoundaryEntry { seq: at.seq.0, turn: at.turn.0, reason: at.reason.clone(), at: at.at };
+    let boundary = |at: &Boundary| wire::BoundaryEntry {
+        seq: at.seq.0,
+        turn: at.turn.0,
+        reason: Some(at.reason.clone()),
+        at: Some(at.at),
+    };
     let answer = wire::SessionBoundaries {
         id,
         harness: HARNESS,
         boundaries: found.boundaries.iter().map(boundary).collect(),
         open_turn: found.open_turn.map(|turn| turn.0),
     };
-    run.out.answer(&answer, |answer| {
+    boundaries_answer(run, &answer, &|words| home.next(run, words))
+}
+
+/// Writes the answer of `boundaries`; `next` makes another command for the same logs.
+pub(super) fn boundaries_answer(
+    run: &Run,
+    answer: &wire::SessionBoundaries,
+    next: &dyn Fn(&[&str]) -> String,
+) -> Result<u8, CliError> {
+    run.out.answer(answer, |answer| {
         let now = SystemClock.now();
         let mut out = String::new();
         for at in &answer.boundaries {
-            put!(out, "{:>6}  t{:<4} {}  {}\n", at.seq, at.turn, text::time(Timestamp(at.at), now), shown(&at.reason));
+            let time = at.at.map_or_else(|| "-".to_owned(), |at| text::time(Timestamp(at), now));
+            put!(out, "{:>6}  t{:<4} {time}  {}\n", at.seq, at.turn, shown(at.reason.as_deref().unwrap_or("-")));
         }
         if let Some(turn) = answer.open_turn {
             put!(out, "turn {turn} has not ended\n");
         }
         if let Some(last) = answer.boundaries.last() {
             let turn = last.turn.to_string();
-            let fork = home.next(run, &["fork", &answer.id, "--turn", &turn]);
-            put!(out, "to make a session of what is before: {fork}\n");
+            put!(out, "to make a session of what is before: {}\n", next(&["fork", &answer.id, "--turn", &turn]));
         } else {
             out.push_str("no turn has ended\n");
         }
@@ -302,8 +320,13 @@ fn fork(run: &Run, one: &OneSession, at: Option<u64>, turn: Option<u32>, child: 
         go_on: go_on(HARNESS, &made.child),
         child: made.child,
     };
-    run.out.answer(&answer, |answer| {
-        let mut out = format!("{} shared with {}\n", text::count(answer.seed_length, "event"), shown(&id));
+    fork_answer(run, &id, &answer)
+}
+
+/// Writes the answer of `fork`.
+pub(super) fn fork_answer(run: &Run, id: &str, answer: &wire::SessionForked) -> Result<u8, CliError> {
+    run.out.answer(answer, |answer| {
+        let mut out = format!("{} shared with {}\n", text::count(answer.seed_length, "event"), shown(id));
         if let Some(go_on) = &answer.go_on {
             put!(out, "to go on: {go_on}\n");
         } else {

@@ -83,8 +83,8 @@ pub(crate) struct SessionShown {
     pub(crate) parent: Option<String>,
     pub(crate) seed_length: Option<u64>,
     pub(crate) subagent: bool,
-    /// Version of the log's format.
-    pub(crate) version: u64,
+    /// Version of the log's format; null where the format has none.
+    pub(crate) version: Option<u64>,
     pub(crate) events: u64,
     pub(crate) turns: Vec<TurnEntry>,
     /// The turn that has not ended.
@@ -102,9 +102,10 @@ pub(crate) struct BoundaryEntry {
     pub(crate) seq: u64,
     /// The turn that ends there.
     pub(crate) turn: u32,
-    /// How it ended, in the harness's own word.
-    pub(crate) reason: String,
-    pub(crate) at: i64,
+    /// How it ended, in the harness's own word; null where the log has none.
+    pub(crate) reason: Option<String>,
+    /// When; null where the log does not say.
+    pub(crate) at: Option<i64>,
 }
 
 /// `rwd session boundaries ID`.

@@ -92,6 +92,26 @@ pub enum DoorError {
 }
 
 impl DoorError {
+    /// The stable code.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::NotFound { .. } => "SESSION_NOT_FOUND",
+            Self::AlreadyExists { .. } => "SESSION_ALREADY_EXISTS",
+            Self::BadId { .. } => "BAD_SESSION_ID",
+            Self::Corrupt { .. } => "CORRUPT_LOG",
+            Self::Unsupported { .. } => "UNSUPPORTED_FORMAT",
+            Self::Empty { .. } => "NOTHING_LEFT",
+            Self::NoPosition { .. } => "INVALID_BOUNDARY",
+            Self::ReadBack { .. } => "READ_BACK_FAILED",
+            Self::Io { .. } => "io",
+        }
+    }
+
+    /// The error that the engine knows, of a session.
+    pub fn of(self, session: &SessionKey) -> SessionError {
+        translate(session, self)
+    }
+
     pub(super) fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { doing, path, source }
@@ -167,6 +187,17 @@ impl Talked {
         self.marks.iter().zip(0..).map(|(mark, seq)| (Seq(seq), mark.beat)).collect()
     }
 
+    /// Turns with where they begin and, once they have ended, end; in the order in which they were asked.
+    pub fn spans(&self) -> Vec<(&TurnSeen, Turn, Seq, Option<Seq>)> {
+        let beats = self.beats();
+        let at = |wanted: Beat| beats.iter().find_map(|(seq, beat)| (*beat == wanted).then_some(*seq));
+        let spans = self.turns.iter().zip(1..).filter_map(|(seen, turn)| {
+            let turn = Turn(turn);
+            Some((seen, turn, at(Beat::TurnStart(turn))?, at(Beat::TurnEnd(turn))))
+        });
+        spans.collect()
+    }
+
     /// The turn that has not ended.
     pub fn open_turn(&self) -> Option<Turn> {
         match self.marks.last()?.beat {
@@ -181,7 +212,7 @@ impl Talked {
     }
 
     /// How many positions the first `turns` turns have.
-    fn seed_length(&self) -> u64 {
+    pub fn seed_length(&self) -> u64 {
         let last = self.marks.iter().position(|mark| match mark.beat {
             Beat::TurnStart(turn) => turn.0 as usize > self.seed_turns,
             _ => false,
@@ -219,28 +250,11 @@ pub trait Format: fmt::Debug + Send + Sync + 'static {
 pub struct Door<F>(pub F);
 
 impl<F: Format> Door<F> {
-    /// Reads a session's log.
-    pub fn read(&self, id: &str) -> Result<Talked, DoorError> {
-        self.0.read(id)
-    }
-
-    /// Every session's id with the file of its log, the one written last first.
-    pub fn list(&self) -> Result<Vec<(String, PathBuf)>, DoorError> {
-        let mut all = self.0.all()?;
-        all.sort_by_cached_key(|(id, path)| (std::cmp::Reverse(written(path)), id.clone()));
-        Ok(all)
-    }
-
-    /// The directory of a session, from the beginning of its log.
-    pub fn cwd(&self, log: &Path) -> Option<PathBuf> {
-        self.0.cwd(log)
-    }
-
     fn ours(&self, session: &SessionKey) -> Result<(), SessionError> {
         if session.harness() == self.0.harness() { Ok(()) } else { Err(SessionError::NotFound(session.clone())) }
     }
 
-    fn talked(&self, session: &SessionKey) -> Result<Talked, SessionError> {
+    fn talk(&self, session: &SessionKey) -> Result<Talked, SessionError> {
         self.ours(session)?;
         self.0.read(session.id()).map_err(|error| translate(session, error))
     }
@@ -265,8 +279,34 @@ impl<F: Format> Door<F> {
     }
 }
 
+/// Logs of a client, with what people are shown of them.
+pub trait ClientLogs: SessionLog {
+    /// Reads a session's log.
+    fn talked(&self, id: &str) -> Result<Talked, DoorError>;
+    /// Every session's id with the file of its log, the one written last first.
+    fn sessions(&self) -> Result<Vec<(String, PathBuf)>, DoorError>;
+    /// The directory of a session, from the beginning of its log; `None` also for that of a sub-agent.
+    fn cwd_of(&self, log: &Path) -> Option<PathBuf>;
+}
+
+impl<F: Format> ClientLogs for Door<F> {
+    fn talked(&self, id: &str) -> Result<Talked, DoorError> {
+        self.0.read(id)
+    }
+
+    fn sessions(&self) -> Result<Vec<(String, PathBuf)>, DoorError> {
+        let mut all = self.0.all()?;
+        all.sort_by_cached_key(|(id, path)| (std::cmp::Reverse(written(path)), id.clone()));
+        Ok(all)
+    }
+
+    fn cwd_of(&self, log: &Path) -> Option<PathBuf> {
+        self.0.cwd(log)
+    }
+}
+
 /// When a file was last written.
-fn written(path: &Path) -> Option<Timestamp> {
+pub fn written(path: &Path) -> Option<Timestamp> {
     let time = path.metadata().ok()?.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
     Some(Timestamp(i64::try_from(time.as_millis()).ok()?))
 }
@@ -277,30 +317,30 @@ impl<F: Format> SessionLog for Door<F> {
     }
 
     fn header(&self, session: &SessionKey) -> Result<SessionHeader, SessionError> {
-        Ok(self.head(session, &self.talked(session)?))
+        Ok(self.head(session, &self.talk(session)?))
     }
 
     /// See the module: only beginnings and ends of turns are positions.
     fn beats(&self, session: &SessionKey, from: Seq) -> Result<Vec<(Seq, Beat)>, SessionError> {
-        let mut beats = self.talked(session)?.beats();
+        let mut beats = self.talk(session)?.beats();
         beats.retain(|(seq, _)| *seq >= from);
         Ok(beats)
     }
 
     /// Over what was said, without what the client writes anew when it resumes a session: see each client's module.
     fn prefix_digest(&self, session: &SessionKey, seq: Seq) -> Result<String, SessionError> {
-        let log = self.talked(session)?;
+        let log = self.talk(session)?;
         log.mark(seq, session.id()).map(|mark| mark.digest.clone()).map_err(|error| translate(session, error))
     }
 
     fn turn_of_anchor(&self, session: &SessionKey, anchor: &str) -> Result<Option<Turn>, SessionError> {
-        let turns = self.talked(session)?.turns;
+        let turns = self.talk(session)?.turns;
         let at = turns.iter().zip(1..).find(|(turn, _)| turn.key.as_deref() == Some(anchor));
         Ok(at.map(|(_, turn)| Turn(turn)))
     }
 
     fn check_fork(&self, session: &SessionKey, boundary: Option<BoundarySeq>) -> Result<(), SessionError> {
-        let log = self.talked(session)?;
+        let log = self.talk(session)?;
         self.cut(session.id(), &log, boundary).map(drop).map_err(|error| translate(session, error))
     }
 
@@ -330,7 +370,7 @@ impl<F: Format> SessionLog for Door<F> {
         }
         let taken = || SessionError::AlreadyExists(request.child.clone());
         let key = SessionKey::new(self.0.harness(), &request.child).map_err(|_| taken())?;
-        let log = self.talked(&key)?;
+        let log = self.talk(&key)?;
         let head = self.head(&key, &log);
         if head.parent.as_ref() != Some(source) {
             return Err(taken());
@@ -339,7 +379,7 @@ impl<F: Format> SessionLog for Door<F> {
         let Some(boundary) = request.boundary else {
             return if head.seed_length == 0 { Ok(Some(head)) } else { Err(taken()) };
         };
-        let parent = self.talked(source)?;
+        let parent = self.talk(source)?;
         let wanted = parent.mark(boundary.seq(), source.id()).map_err(|error| translate(source, error))?;
         let last = usize::try_from(head.seed_length).ok().and_then(|length| log.marks.get(length.checked_sub(1)?));
         if last.is_some_and(|last| last.beat == wanted.beat && last.digest == wanted.digest) {

@@ -10,5 +10,30 @@ pub mod gemini;
 mod lines;
 mod turn_keys;
 
-pub use door::{Door, DoorError, Talked, TurnSeen};
+pub use door::{ClientLogs, Door, DoorError, Talked, TurnSeen, written};
 pub use turn_keys::{TurnKey, turn_keys};
+
+use std::{path::PathBuf, sync::Arc};
+
+/// The clients whose logs can be read and cut besides DeepSeek Harness, by the names in session keys.
+pub const CLIENTS: [&str; 3] = [claude::HARNESS, codex::HARNESS, gemini::HARNESS];
+
+/// Where a client keeps its logs; `None` without a home, and for a client that is not known. `var` looks up a variable.
+pub fn client_home(client: &str, var: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
+    match client {
+        claude::HARNESS => claude::default_home(var),
+        codex::HARNESS => codex::default_home(var),
+        gemini::HARNESS => gemini::default_home(var),
+        _ => None,
+    }
+}
+
+/// The logs of a client below its home. Nothing is read now.
+pub fn client_logs(client: &str, home: PathBuf) -> Option<Arc<dyn ClientLogs>> {
+    match client {
+        claude::HARNESS => Some(Arc::new(claude::open(home))),
+        codex::HARNESS => Some(Arc::new(codex::open(home))),
+        gemini::HARNESS => Some(Arc::new(gemini::open(home))),
+        _ => None,
+    }
+}
