@@ -49,12 +49,13 @@ pub(super) fn play(world: &World) -> Result {
     let parent = (client.record)(world, &session)?;
     let before = world.files()?;
 
-    let child = back(world, &session, &states[1])?;
+    let (child, operation) = back(world, &session, &states[1])?;
     went_on(world, &child)?;
     expect((client.record)(world, &session)? == parent, "the parent's record was changed")?;
     println!("{}: the child {child} went on from turn 1; the parent is as it was", client.name);
 
-    world.rwd(&["undo", "--with-others", "--overwrite", "app.txt", "--yes"])?;
+    // Turn 4 changed what is taken back: without a word about that nothing is.
+    world.rwd(&["undo", &operation, "--with-others", "--yes"])?;
     same(&world.files()?, &before, "undo")?;
     let said = world.without_rwd(|| world.turn("without-rwd", &(client.resume)(&child, "Anything. #t5")))?;
     expect(said.contains("Turn five is done."), &format!("without rwd the client said {said}"))?;
@@ -130,8 +131,8 @@ fn recorded(world: &World, session: &str) -> Result {
     expect(seen.iter().all(|(turn, _)| (1..=3).contains(turn)), &format!("turns that were not played: {seen:?}"))
 }
 
-/// Files and conversation as before turn 2; the child.
-fn back(world: &World, session: &str, wanted: &Files) -> Result<String> {
+/// Files and conversation as before turn 2; the child and the operation.
+fn back(world: &World, session: &str, wanted: &Files) -> Result<(String, String)> {
     let address = format!("{}:{session}/t2^", world.client.name);
     let done = world.rwd(&["to", &address, "--both", "--yes"])?;
     expect(done["status"] == "restored", &format!("not restored: {done}"))?;
@@ -143,7 +144,8 @@ fn back(world: &World, session: &str, wanted: &Files) -> Result<String> {
     let child = done["childSessionId"].as_str().ok_or_else(|| format!("no child: {done}"))?;
     let printed = done["continue"].as_str().unwrap_or_default();
     expect(printed == (world.client.continues)(child), &format!("to go on, rwd prints {printed:?}"))?;
-    Ok(child.to_owned())
+    let operation = done["op"].as_str().ok_or("no operation")?;
+    Ok((child.to_owned(), operation.to_owned()))
 }
 
 /// The model gets the conversation up to the cut, one notice and the new prompt, and nothing else.
