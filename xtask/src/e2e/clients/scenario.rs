@@ -44,13 +44,15 @@ pub(super) fn play(world: &World) -> Result {
     repository(world)?;
     let settings = installed(world)?;
     let (session, states) = three_turns(world)?;
-    recorded(world, &session)?;
+    recorded(world, &session, &[(1, true), (2, true), (3, false)])?;
     world.write_shop("mine.txt", "made by hand\n")?;
     let parent = (client.record)(world, &session)?;
     let before = world.files()?;
 
     let (child, operation) = back(world, &session, &states[1])?;
     went_on(world, &child)?;
+    // The child remembers turn 1, so what was asked next is its second turn.
+    recorded(world, &child, &[(2, true)])?;
     expect((client.record)(world, &session)? == parent, "the parent's record was changed")?;
     println!("{}: the child {child} went on from turn 1; the parent is as it was", client.name);
 
@@ -117,18 +119,20 @@ fn three_turns(world: &World) -> Result<(String, Vec<Files>)> {
     Ok((session, states))
 }
 
-/// The log has the turns with their numbers: both points of those that ended, the first of the one that did not.
-fn recorded(world: &World, session: &str) -> Result {
+/// The log has these turns of a session and no others: the first point of each, and the last of those that ended.
+fn recorded(world: &World, session: &str, turns: &[(u64, bool)]) -> Result {
     let log = world.rwd(&["log", "--all"])?;
     let named = format!("{}:{session}", world.client.name);
     let points = log["points"].as_array().ok_or("no points")?.iter().filter(|point| point["session"] == named.as_str());
-    let seen: BTreeSet<(u64, &str)> =
-        points.filter_map(|point| Some((point["turn"].as_u64()?, point["kind"].as_str()?))).collect();
-    for turn in 1..=3 {
-        expect(seen.contains(&(turn, "turn-start")), &format!("turn {turn} has no start: {seen:?}"))?;
-        expect(seen.contains(&(turn, "turn-end")) == (turn < 3), &format!("the end of turn {turn}: {seen:?}"))?;
+    let turn_of = |point: &Value| Some((point["turn"].as_u64()?, point["kind"].as_str()?.to_owned()));
+    let seen: BTreeSet<(u64, String)> = points.filter_map(turn_of).collect();
+    let has = |turn: u64, kind: &str| seen.contains(&(turn, kind.to_owned()));
+    for (turn, ended) in turns {
+        expect(has(*turn, "turn-start"), &format!("turn {turn} of {named} has no start: {seen:?}"))?;
+        expect(has(*turn, "turn-end") == *ended, &format!("the end of turn {turn} of {named}: {seen:?}"))?;
     }
-    expect(seen.iter().all(|(turn, _)| (1..=3).contains(turn)), &format!("turns that were not played: {seen:?}"))
+    let played = |turn: u64| turns.iter().any(|(number, _)| *number == turn);
+    expect(seen.iter().all(|(turn, _)| played(*turn)), &format!("turns of {named} that were not played: {seen:?}"))
 }
 
 /// Files and conversation as before turn 2; the child and the operation.
