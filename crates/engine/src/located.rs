@@ -7,7 +7,7 @@ use checkpoint_core::{
     Clock, IdSource, IndexStore, Overlap, Place, Required, SnapshotBackend, StoreLock, WorkspaceFs, WorkspaceId,
 };
 use index_store::{
-    DataDir, DataError, Found, IndexKind, IndexOptions, Journal, Registration, Registry, Standing, Workspace,
+    DataDir, DataError, Found, Identity, IndexKind, IndexOptions, Journal, Registration, Registry, Standing, Workspace,
     WorkspaceDir, WorkspaceLock,
 };
 use snapshot_git::{EpochFile, GitSnapshots};
@@ -78,8 +78,10 @@ impl Located {
 
     /// The incarnation that is there now: one that is not registered yet counts already.
     pub fn incarnation(&self) -> u32 {
+        // Registering it counts it, and it stays a new one for whoever asked.
+        let counted = || Identity::of(self.root()).is_ok_and(|root| self.workspace.identity.is(&root));
         match self.standing {
-            Standing::NewIncarnation => self.workspace.incarnation + 1,
+            Standing::NewIncarnation if !counted() => self.workspace.incarnation + 1,
             _ => self.workspace.incarnation,
         }
     }

@@ -150,45 +150,52 @@ fn settled(path: &Path) -> Option<PathBuf> {
     None
 }
 
-/// Makes all changes, or takes back those that were made. Each file's earlier content is kept first; gives where.
+/// Makes all changes, or takes back those that were made. Each file's earlier content is kept first, and the receipt
+/// says what is about to be done, so that it is known after a crash as well; gives where the contents are kept.
 pub(crate) fn apply(changes: &[Change], receipt: &mut Receipt) -> Result<Vec<Option<PathBuf>>, CliError> {
     let mut backups = Vec::new();
     for change in changes {
-        let kept = change.before.text.as_ref().filter(|_| change.after.is_some() || !change.keep);
-        backups.push(kept.map(|text| receipt.back_up(&change.before.real, text)).transpose()?);
+        let text = change.before.text.as_ref();
+        backups.push(text.map(|text| receipt.back_up(&change.before.real, text)).transpose()?);
     }
+    let earlier = receipt.clone_content();
+    for (change, backup) in changes.iter().zip(&backups) {
+        if let (true, Some(after)) = (change.keep, &change.after) {
+            let name = backup.as_ref().and_then(|path| path.file_name());
+            let parents = change.before.real.ancestors().skip(1).take_while(|dir| !dir.exists()).count();
+            receipt.put(
+                &change.before.real,
+                Entry {
+                    agent: change.agent.name().to_owned(),
+                    scope: change.scope.name().to_owned(),
+                    before: change.before.text.as_deref().map(digest),
+                    after: digest(after),
+                    backup: name.map(|name| name.to_string_lossy().into_owned()),
+                    dirs: u32::try_from(parents).unwrap_or(u32::MAX),
+                    created: change.before.text.is_none(),
+                },
+            );
+        }
+    }
+    receipt.save()?;
     let mut done: Vec<(&Change, Vec<PathBuf>)> = Vec::new();
     for change in changes {
         let mut made = Vec::new();
         let result = one(change, &mut made);
         done.push((change, made));
         if let Err(error) = result {
-            return Err(taken_back(error, &done));
+            let error = taken_back(error, &done);
+            receipt.set_content(earlier);
+            // A receipt of what did not happen does no harm: the files are as they were.
+            drop(receipt.save());
+            return Err(error);
         }
     }
-    for ((change, made), backup) in done.iter().zip(&backups) {
-        if let (true, Some(after)) = (change.keep, &change.after) {
-            let before = change.before.text.as_deref().map(digest);
-            let name =
-                backup.as_ref().and_then(|path| path.file_name()).map(|name| name.to_string_lossy().into_owned());
-            receipt.put(
-                &change.before.real,
-                Entry {
-                    agent: change.agent.name().to_owned(),
-                    scope: change.scope.name().to_owned(),
-                    before,
-                    after: digest(after),
-                    backup: name,
-                    dirs: u32::try_from(made.len()).unwrap_or(u32::MAX),
-                },
-            );
-        } else {
-            receipt.forget(&change.before.real);
-        }
+    for change in changes.iter().filter(|change| !change.keep || change.after.is_none()) {
+        receipt.forget(&change.before.real);
     }
-    if let Err(error) = receipt.save() {
-        return Err(taken_back(error, &done));
-    }
+    // What is gone may be remembered: nothing of ours is found there any more.
+    drop(receipt.save());
     Ok(backups)
 }
 

@@ -76,6 +76,13 @@ impl<'a> Around<'a> {
         dirs.find_map(|dir| Some(dir.join(program)).filter(|path| is_program(path)))
     }
 
+    /// The rwd that hooks would run, where that is another program than this one.
+    pub(crate) fn other_program(&self) -> Option<PathBuf> {
+        let found = self.on_path("rwd")?;
+        let this = std::env::current_exe().ok()?.canonicalize().ok()?;
+        (found.canonicalize().ok()? != this).then_some(found)
+    }
+
     /// How hooks name this program: `rwd` where the search path has one, since that stays the same over versions; else
     /// the path it was started by.
     pub(crate) fn program(&self) -> Result<String, CliError> {

@@ -1,9 +1,9 @@
 //! What was put into which file, so that it can be taken out byte for byte: `<data>/install/receipt.json`, with the
 //! earlier contents beside it in `backups/`.
 //!
-//! Format 1.0: `{"format": "1.0", "files": {PATH: {agent, scope, before, after, backup, dirs}}}`. A path is written as a
+//! Format 1.0: `{"format": "1.0", "files": {PATH: {agent, scope, before, after, backup, dirs, created}}}`. A path is written as a
 //! shell reads it back. `before` and `after` are SHA-256 of the contents, `before` null for a file that was not there;
-//! `dirs` counts the directories that were made for it. What a newer minor version adds is kept.
+//! `dirs` counts the directories that were made for it; `created`: it was not there before the first change. What a newer minor version adds is kept.
 //!
 //! A backup's name holds digests of the path and of the content: one is written once and never over another.
 
@@ -29,6 +29,8 @@ pub(crate) struct Entry {
     pub(crate) after: String,
     pub(crate) backup: Option<String>,
     pub(crate) dirs: u32,
+    /// The file was not there before the first change.
+    pub(crate) created: bool,
 }
 
 /// The receipt of a data directory, locked while it is held for changes.
@@ -109,10 +111,21 @@ impl Receipt {
                 entry.backup = earlier.backup;
             }
             entry.dirs = entry.dirs.max(earlier.dirs);
+            entry.created |= earlier.created;
         }
         if let (Some(files), Ok(entry)) = (self.files(), serde_json::to_value(entry)) {
             files.insert(key(path), entry);
         }
+    }
+
+    /// What it says, to be put back.
+    pub(crate) fn clone_content(&self) -> Map<String, Value> {
+        self.all.clone()
+    }
+
+    /// Puts back what it said.
+    pub(crate) fn set_content(&mut self, all: Map<String, Value>) {
+        self.all = all;
     }
 
     /// Forgets a file.

@@ -76,7 +76,12 @@ pub(crate) fn init(run: &Run, args: &InitArgs) -> Result<u8, CliError> {
     }
     let opened = compose::open(run, located, settings, &|_, _| Ok(super::asker(run, Consent::Nobody)))?;
     super::unfinished(run, &opened)?;
-    first_point(&opened, &mut answer)?;
+    if let Err(error) = first_point(&opened, &mut answer) {
+        if !plan.changes.is_empty() {
+            run.out.remark("the hooks are set up; the first point is missing");
+        }
+        return Err(error);
+    }
     answer.agents = plan.agents;
     answer.next = next(run, &answer);
     answer.ms = milliseconds(begun);
@@ -157,6 +162,9 @@ fn plan(around: &Around<'_>, args: &InitArgs) -> Result<Plan, CliError> {
             }
             plan.agents.push(entry);
         }
+    }
+    if let (false, Some(other)) = (plan.agents.is_empty(), around.other_program()) {
+        plan.warnings.push(format!("hooks run the rwd of PATH, {}, which is not this program", other.display()));
     }
     if args.trust_codex && !plan.agents.iter().any(|entry| entry.agent == Agent::Codex.name()) {
         plan.warnings.push("--trust-codex does nothing: Codex is not set up".to_owned());
@@ -378,18 +386,25 @@ fn trust(around: &Around<'_>, give: bool, entry: &mut AgentEntry, plan: &mut Pla
 /// The pinned first point; the one of an earlier call stays.
 fn first_point(opened: &Opened, answer: &mut wire::Initialised) -> Result<(), CliError> {
     let names = opened.index.names()?;
-    if let Some(name) = names.iter().find(|name| name.label == NAME) {
-        let point = opened.index.point(&name.point)?;
-        answer.point = Some(wire::FirstPoint {
-            id: name.point.to_string(),
-            name: NAME.to_owned(),
-            created: false,
-            files: point.as_ref().map_or(0, |point| point.files),
-        });
-        if let Some(snapshot) = point.and_then(|point| point.snapshot) {
-            answer.skipped = wire::skipped(&opened.snapshots.skipped(&snapshot)?);
+    let named = names.iter().find(|name| name.label == NAME);
+    if let Some(point) = named.map(|name| opened.index.point(&name.point)).transpose()?.flatten() {
+        let whole = point.snapshot.as_ref().filter(|_| point.damaged.is_none());
+        if let Some(snapshot) = whole.filter(|_| point.incarnation == opened.located.incarnation()) {
+            answer.point = Some(wire::FirstPoint {
+                id: point.id.to_string(),
+                name: NAME.to_owned(),
+                created: false,
+                files: point.files,
+            });
+            answer.skipped = wire::skipped(&opened.snapshots.skipped(snapshot)?);
+            return Ok(());
         }
-        return Ok(());
+        // The directory was replaced, or the point is broken: it stays pinned under another name.
+        let taken = |label: &String| names.iter().any(|name| name.label == *label);
+        if let Some(label) = (1u32..).map(|n| format!("{NAME}-{n}")).find(|label| !taken(label)) {
+            opened.engine.name(&point, &label, None)?;
+            answer.warnings.push(format!("the first point of an earlier time here is called {label} now"));
+        }
     }
     let request = SaveRequest {
         name: Some(NAME.to_owned()),

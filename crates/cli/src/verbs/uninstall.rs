@@ -169,7 +169,7 @@ fn settings(
         }
     }
     let (after, empty) = hooks::uninstall(agent, text).map_err(|mistake| malformed(&place.path, &mistake))?;
-    let created = entry.is_some_and(|entry| entry.before.is_none());
+    let created = entry.is_some_and(|entry| entry.created);
     Ok(if empty && created { Becomes::Gone } else { Becomes::Text(after) })
 }
 

@@ -260,6 +260,9 @@ fn what_is_half_removed_is_repaired_and_doctor_says_so() {
     assert!(check["hint"].as_str().unwrap().contains("rwd init --agent claude"), "{check}");
     assert_eq!(statuses(&world.init())[0].2, "repaired");
     assert_eq!(world.check("claude")[0]["status"], "ok");
+    // A file that was made by us goes, also after that.
+    let dry = world.sandbox.json(0, &["uninstall", "--dry-run"]);
+    assert_eq!(dry["files"].as_array().unwrap().iter().filter(|file| file["action"] == "remove").count(), 2, "{dry}");
     // A program that is gone makes hooks that do nothing.
     fs::remove_file(world.bin.join("rwd")).unwrap();
     let check = &world.check("claude")[0];
@@ -438,6 +441,55 @@ fn a_write_that_fails_takes_the_others_back() {
     let failed = world.sandbox.rwd(&["init", "--yes"]);
     assert_eq!(failed.code, 1, "{failed:?}");
     assert!(!world.claude().exists() && !world.home(".gemini").exists());
+}
+
+/// The last of several writes fails: what was written before it is as it was.
+#[test]
+fn a_write_that_fails_last_takes_the_others_back() {
+    let world = World::new(&["claude", "codex"]);
+    // A directory in which nothing can be made, not even by root.
+    let world = World { sandbox: world.sandbox.with("CODEX_HOME", "/proc/none"), ..world };
+    put(&world.home(".claude/settings.json"), "{}\n");
+    let (work, claude) = (world.sandbox.tree(), tree(&world.home(".claude")));
+    for scope in ["local", "user"] {
+        let failed = world.sandbox.rwd(&["init", "--yes", "--scope", scope]);
+        assert_eq!(failed.code, 1, "{failed:?}");
+        assert!(failed.err.contains("/proc/none"), "{}", failed.err);
+        assert_eq!((world.sandbox.tree(), tree(&world.home(".claude"))), (work.clone(), claude.clone()));
+    }
+    assert_eq!(world.sandbox.rwd(&["uninstall", "--yes"]).code, 6);
+}
+
+/// Killed between the writes and the end: the receipt was there first, so the file that was made goes again.
+#[test]
+fn what_a_killed_init_left_can_be_taken_out_whole() {
+    let world = World::new(&["claude"]);
+    let work = world.sandbox.tree();
+    world.init();
+    // The state of a crash after the first of two writes: one file is there, the other is not.
+    fs::remove_file(world.sandbox.work().join(".claude/.gitignore")).unwrap();
+    assert_eq!(statuses(&world.init())[0].2, "present");
+    world.sandbox.ok(&["uninstall", "--yes"]);
+    assert_eq!(world.sandbox.tree(), work);
+}
+
+/// Cloned anew: the first point of what was there before is none of what is there now.
+#[test]
+fn a_directory_that_was_replaced_gets_a_first_point_of_its_own() {
+    let world = World::new(&[]);
+    let first = world.init();
+    fs::rename(world.sandbox.work(), world.sandbox.top().join("aside")).unwrap();
+    world.sandbox.write("a", "another\n");
+    let second = world.init();
+    assert_eq!(second["point"]["created"], true, "{second}");
+    assert!(second["warnings"].to_string().contains("init-1"), "{second}");
+    world.sandbox.write("a", "later\n");
+    world.sandbox.ok(&["to", "init", "--overwrite-drift", "--yes"]);
+    assert_eq!(world.sandbox.read("a"), "another\n");
+    let names: Vec<Value> = world.sandbox.json(0, &["log", "--named"])["points"].as_array().unwrap().clone();
+    let of = |id: &Value| names.iter().find(|point| point["id"] == *id).unwrap()["names"].to_string();
+    assert!(of(&first["point"]["id"]).contains("init-1"), "{names:?}");
+    assert_eq!(world.init()["point"]["id"], second["point"]["id"]);
 }
 
 #[test]

@@ -108,6 +108,11 @@ fn a_replaced_root() {
     let error = sandbox.json(3, &["to", &old, "--yes"]);
     assert_eq!(error["error"]["code"], "other-incarnation");
     assert_eq!(sandbox.json(0, &["log"])["points"][0]["restorable"], false);
+    // The point that found the directory replaced belongs to what is there now: it needs no consent to go back to.
+    assert_eq!(sandbox.json(0, &["log"])["points"][1]["restorable"], true);
+    sandbox.write("a", "three\n");
+    sandbox.json(0, &["to", "latest", "--overwrite-drift", "--yes"]);
+    assert_eq!(sandbox.read("a"), "two\n");
     let went = sandbox.rwd(&["to", &old, "--yes", "--adopt", "--json"]);
     assert!(went.code == 0 || went.code == 3, "{went:?}");
     // The one that was moved away is recognised, and taken over only when asked.
