@@ -38,6 +38,7 @@ pub(super) const CLIENT: Client = Client {
         let project = only_entry(&world.home.join(".claude/projects"))?;
         Ok(fs::read(project.join(format!("{session}.jsonl")))?)
     },
+    takes_empty: false,
     interrupt: Signal::INT,
     habit: |_| Ok(()),
 };

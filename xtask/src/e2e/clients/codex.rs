@@ -55,6 +55,7 @@ trust_level = "trusted"
         ids.next().ok_or_else(|| "no thread was started".into())
     },
     record: |world, session| Ok(fs::read(rollout(world, session)?)?),
+    takes_empty: true,
     interrupt: Signal::INT,
     habit: |_| Ok(()),
 };

@@ -49,6 +49,7 @@ pub(super) const CLIENT: Client = Client {
         let log = all.into_iter().find(|path| path.to_string_lossy().ends_with(&end));
         Ok(fs::read(log.ok_or("no chat log")?)?)
     },
+    takes_empty: false,
     interrupt: Signal::KILL,
     habit: blocked_by_any_failure,
 };

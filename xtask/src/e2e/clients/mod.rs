@@ -39,6 +39,8 @@ struct Client {
     session: fn(&World, said: &str) -> Result<String>,
     /// All that is recorded of a session, to see that it is left alone.
     record: fn(&World, session: &str) -> Result<Vec<u8>>,
+    /// The client goes on in a session that has no turn yet.
+    takes_empty: bool,
     /// How the third turn is stopped in the middle of a command.
     interrupt: Signal,
     /// A habit of the client that rwd's way to install its hooks is an answer to, checked once all else is over.

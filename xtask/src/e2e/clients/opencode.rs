@@ -40,6 +40,7 @@ pub(super) const CLIENT: Client = Client {
         Ok(said[at..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect())
     },
     record: |world, session| world.client_says("export", &["export", session]),
+    takes_empty: true,
     interrupt: Signal::KILL,
     habit: |_| Ok(()),
 };

@@ -59,6 +59,7 @@ pub(super) fn play(world: &World) -> Result {
     // Turn 4 changed what is taken back: without a word about that nothing is.
     world.rwd(&["undo", &operation, "--with-others", "--yes"])?;
     same(&world.files()?, &before, "undo")?;
+    began_anew(world, &session, &before)?;
     let said = world.without_rwd(|| world.turn("without-rwd", &(client.resume)(&child, "Anything. #t5")))?;
     expect(said.contains("Turn five is done."), &format!("without rwd the client said {said}"))?;
     uninstalled(world, &settings)?;
@@ -181,6 +182,26 @@ fn went_on(world: &World, child: &str) -> Result {
     expect(told == 1, &format!("at the end of the turn the model was told {told} times"))?;
     let edited = fs::read_to_string(world.shop.join("app.txt"))?;
     expect(edited.contains("line four"), &format!("the child's edit failed: {edited}"))
+}
+
+/// Before the first turn nothing of the conversation is left: a session without turns where the client takes one, else a
+/// refusal that writes nothing.
+fn began_anew(world: &World, session: &str, now: &Files) -> Result {
+    let address = format!("{}:{session}/t1^", world.client.name);
+    let arguments = ["to", &address, "--both", "--with-others", "--yes"];
+    if !world.client.takes_empty {
+        world.rwd_refuses(&arguments, "NOTHING_LEFT")?;
+        return same(&world.files()?, now, "a refusal");
+    }
+    let done = world.rwd(&arguments)?;
+    let child = done["childSessionId"].as_str().ok_or_else(|| format!("no child: {done}"))?;
+    let begun = world.model.turns("talk")?.len();
+    world.turn("anew", &(world.client.resume)(child, "Anew. #t5"))?;
+    let requests = world.model.turns("talk")?;
+    let first = spoken(requests.get(begun).ok_or("the empty child's turn made no request")?);
+    expect(PROMPTS.iter().all(|prompt| at_prompt(&first, prompt).is_none()), "the empty child remembers a turn")?;
+    let told = first.iter().filter(|item| text(item).contains(NOTICE)).count();
+    expect(told == 1, &format!("the model of the empty child was told {told} times: {first:#?}"))
 }
 
 /// What was said and called, without the blocks that a client makes anew for every request.

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     Result,
-    process::{Running, command},
+    process::{End, Running, command},
     repo,
 };
 
@@ -37,7 +37,7 @@ pub(super) struct World {
     /// For `PATH`: where rwd is, the client, Node.js.
     bins: Vec<PathBuf>,
     /// Programs started so far; the outputs of each are files with its number.
-    started: Cell<u32>,
+    count: Cell<u32>,
 }
 
 impl World {
@@ -60,7 +60,7 @@ impl World {
         let mock = repo::root().join("xtask/e2e/clients/mock.mjs");
         let model = Model::start(&node, &mock, &requests, &[&scripts])?;
         let scratch = scratch.to_owned();
-        let world = Self { client, home, shop, model, scratch, requests, node, bins, started: Cell::new(0) };
+        let world = Self { client, home, shop, model, scratch, requests, node, bins, count: Cell::new(0) };
         (client.prepare)(&world)?;
         Ok(world)
     }
@@ -94,20 +94,24 @@ impl World {
 
     /// Files for the output and the complaints of the next program.
     fn outputs(&self, what: &str) -> (PathBuf, PathBuf) {
-        let number = self.started.get() + 1;
-        self.started.set(number);
+        let number = self.count.get() + 1;
+        self.count.set(number);
         let file = |kind| self.scratch.join(format!("{number:02}-{what}.{kind}"));
         (file("out"), file("err"))
     }
 
-    fn finish(&self, mut made: Command, what: &str) -> Result<Vec<u8>> {
-        let (out, err) = self.outputs(what);
-        made.stdout(File::create(&out)?).stderr(File::create(&err)?);
-        let end = Running::start(&mut made, PATIENCE, None)?.wait()?;
+    fn finish(&self, made: Command, what: &str) -> Result<Vec<u8>> {
+        let (end, out, err) = self.started(made, what)?;
         match end.failure() {
             None => Ok(fs::read(&out)?),
             Some(why) => Err(format!("{what}: {why}\n{}\n{}", tail(&out), tail(&err)).into()),
         }
+    }
+
+    fn started(&self, mut made: Command, what: &str) -> Result<(End, PathBuf, PathBuf)> {
+        let (out, err) = self.outputs(what);
+        made.stdout(File::create(&out)?).stderr(File::create(&err)?);
+        Ok((Running::start(&mut made, PATIENCE, None)?.wait()?, out, err))
     }
 
     /// Plays one turn to its end and gives back what the client printed.
@@ -150,6 +154,18 @@ impl World {
         let said = self.finish(made, &what)?;
         serde_json::from_slice(&said)
             .map_err(|error| format!("{what}: {error}: {}", String::from_utf8_lossy(&said)).into())
+    }
+
+    /// `rwd` that must refuse with exit 3 and this code.
+    pub(super) fn rwd_refuses(&self, arguments: &[&str], code: &str) -> Result {
+        let mut made = self.command("rwd")?;
+        made.args(arguments).arg("--json");
+        let (end, out, _) = self.started(made, "rwd-refuses")?;
+        let answer: Value = serde_json::from_slice(&fs::read(&out)?)?;
+        match end.failure().as_deref() {
+            Some("exit 3") if answer["error"]["code"] == code => Ok(()),
+            how => Err(format!("no {code}, but {how:?}: {answer}").into()),
+        }
     }
 
     pub(super) fn git(&self, arguments: &[&str]) -> Result<String> {
@@ -224,7 +240,7 @@ impl World {
 
     /// The ends of the logs, for a failure.
     pub(super) fn last_words(&self) -> String {
-        let newest = format!("{:02}-", self.started.get());
+        let newest = format!("{:02}-", self.count.get());
         let mut told = Vec::new();
         for path in files_below(&self.scratch).unwrap_or_default() {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
