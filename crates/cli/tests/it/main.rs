@@ -13,6 +13,7 @@ mod conversation;
 mod dsh_home;
 mod folds;
 mod hints;
+mod hooks;
 mod init;
 mod inputs;
 mod output;

@@ -1,15 +1,59 @@
 //! The number of a turn: that of its prompt in the harness's own transcript.
 
 use harness_adapter::hooks::HookEvent;
+use harness_adapter::sessions::turn_keys;
 
 /// The number of the turn that begins with the prompt `key`; `last` is the newest that is known of the session.
 ///
-/// The prompt may be in the transcript already or not yet. Where the transcript says nothing, turns are counted.
+/// The prompt may be in the transcript already or not yet. A transcript may lag behind, so that a prompt it does not
+/// have is the next after what either knows; where it cannot be read, turns are counted.
 pub(super) fn number(event: &HookEvent, key: Option<&str>, last: u32) -> u32 {
-    in_transcript(event, key).unwrap_or(last + 1)
+    // A path of a payload can be anything: nothing but a file is opened, and nothing is waited for.
+    let transcript = event.transcript.as_deref().filter(|path| path.is_absolute() && path.is_file());
+    let Some(transcript) = transcript else { return last + 1 };
+    let keys = match turn_keys(event.harness, transcript) {
+        Ok(keys) => keys,
+        Err(error) => {
+            tracing::debug!(%error, transcript = %transcript.display(), "turns are counted");
+            return last + 1;
+        }
+    };
+    let own = keys.iter().rev().find(|turn| key.is_some() && turn.key.as_deref() == key);
+    let newest = keys.last().map_or(0, |turn| turn.turn.0).max(last);
+    own.map_or(newest + 1, |turn| turn.turn.0)
 }
 
-/// The one place that asks the transcript.
-fn in_transcript(_event: &HookEvent, _key: Option<&str>) -> Option<u32> {
-    None
+#[cfg(test)]
+mod tests {
+    use harness_adapter::hooks::{Agent, parse};
+
+    use super::*;
+
+    /// The rows of two prompts, as Claude Code writes them.
+    #[test]
+    fn a_turn_has_the_number_of_its_prompt_in_the_transcript() {
+        let scratch = tempfile::tempdir().unwrap();
+        let file = scratch.path().join("s.jsonl");
+        let row = |key: &str, parent: &str| {
+            format!(
+                r#"{{"type":"user","uuid":"u-{key}","parentUuid":{parent},"sessionId":"s","promptId":"{key}","isSidechain":false,"timestamp":"2026-11-30T18:00:00.000Z","cwd":"/srv","message":{{"role":"user","content":"do it"}}}}"#
+            )
+        };
+        let text = format!("{}\n{}\n", row("p1", "null"), row("p2", "\"u-p1\""));
+        durable_fs::replace(&file, text.as_bytes(), durable_fs::Access::Private, durable_fs::Durability::Derived)
+            .unwrap();
+        let event = |path: &str| {
+            let payload = serde_json::json!({"session_id": "s", "prompt_id": "p", "transcript_path": path,
+                "hook_event_name": "UserPromptSubmit"});
+            parse(Some(Agent::Claude), &|_| None, payload.to_string().as_bytes())
+        };
+        let told = event(file.to_str().unwrap());
+        assert_eq!(number(&told, Some("p2"), 0), 2);
+        assert_eq!(number(&told, Some("p1"), 7), 1);
+        assert_eq!(number(&told, Some("p3"), 0), 3);
+        assert_eq!(number(&told, Some("p3"), 5), 6);
+        assert_eq!(number(&told, None, 0), 3);
+        assert_eq!(number(&event("/nowhere/s.jsonl"), Some("p2"), 4), 5);
+        assert_eq!(number(&event("s.jsonl"), Some("p2"), 4), 5);
+    }
 }

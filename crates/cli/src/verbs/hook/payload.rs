@@ -70,7 +70,7 @@ mod tests {
         let open = |text: &str| {
             read(Box::new(std::io::BufReader::with_capacity(4, Open(std::io::Cursor::new(text.as_bytes().to_vec())))))
         };
-        assert_eq!(open("{\"a\":{\"b\":1}}\n"), b"{\"a\":{\"b\":1}}");
+        assert_eq!(open("{\"a\":{\"b\":1}}\n").trim_ascii_end(), b"{\"a\":{\"b\":1}}");
         assert_eq!(read(Box::new(std::io::Cursor::new(b"{\"a\":".to_vec()))), b"{\"a\":");
     }
 }

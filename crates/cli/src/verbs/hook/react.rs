@@ -105,6 +105,10 @@ fn unprotected(why: &str) -> String {
     format!("rwd: this turn is not protected: {why}. `rwd status` tells more")
 }
 
+fn starts_turn(action: &Action) -> bool {
+    matches!(action, Action::Save(capture) if capture.kind == PointKind::TurnStart)
+}
+
 /// An error with its causes, on one line.
 fn why(error: &CliError) -> String {
     let mut text = error.to_string();
@@ -149,6 +153,7 @@ impl Hooked<'_> {
         let mut actions = step(&mut kept.state, &event, &mut |state, key| number::number(&event, key, state.last_turn));
         let retain = actions.last() == Some(&Action::Retain);
         actions.retain(|action| *action != Action::Retain);
+        let starts = actions.iter().any(starts_turn);
         if !actions.is_empty() {
             if let Err(error) = self.open() {
                 self.unrecorded = true;
@@ -159,7 +164,8 @@ impl Hooked<'_> {
         }
         if self.unrecorded {
             // As if it had not been reported: a turn that nothing is known of begins at its next tool.
-            kept.state = before.clone();
+            let open = before.turn.clone().filter(|_| !starts);
+            kept.state = SessionState { turn: open, ..before.clone() };
         }
         self.tell(&mut kept.state, &mut reaction.answer);
         let over = retain && kept.state.unswept > 0;
@@ -233,9 +239,7 @@ impl Hooked<'_> {
         answer: &mut Answer,
     ) -> Result<(), CliError> {
         let index = std::sync::Arc::clone(&self.open()?.index);
-        let begins = actions
-            .iter()
-            .any(|action| matches!(action, Action::Save(capture) if capture.kind == PointKind::TurnStart));
+        let begins = actions.iter().any(starts_turn);
         let seen = match state.seen {
             Some(seen) => seen,
             None => told::seen_at_first(&*index, session)?,
