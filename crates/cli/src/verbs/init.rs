@@ -386,8 +386,8 @@ fn trust(around: &Around<'_>, give: bool, entry: &mut AgentEntry, plan: &mut Pla
 /// The pinned first point; the one of an earlier call stays.
 fn first_point(opened: &Opened, answer: &mut wire::Initialised) -> Result<(), CliError> {
     let names = opened.index.names()?;
-    let named = names.iter().find(|name| name.label == NAME);
-    if let Some(point) = named.map(|name| opened.index.point(&name.point)).transpose()?.flatten() {
+    let first = names.iter().find(|name| name.label == NAME);
+    if let Some(point) = first.map(|name| opened.index.point(&name.point)).transpose()?.flatten() {
         let whole = point.snapshot.as_ref().filter(|_| point.damaged.is_none());
         if let Some(snapshot) = whole.filter(|_| point.incarnation == opened.located.incarnation()) {
             answer.point = Some(wire::FirstPoint {
@@ -401,7 +401,7 @@ fn first_point(opened: &Opened, answer: &mut wire::Initialised) -> Result<(), Cl
         }
         // The directory was replaced, or the point is broken: it stays pinned under another name.
         let taken = |label: &String| names.iter().any(|name| name.label == *label);
-        if let Some(label) = (1u32..).map(|n| format!("{NAME}-{n}")).find(|label| !taken(label)) {
+        if let Some(label) = (1..=u32::MAX).map(|n| format!("{NAME}-{n}")).find(|label| !taken(label)) {
             opened.engine.name(&point, &label, None)?;
             answer.warnings.push(format!("the first point of an earlier time here is called {label} now"));
         }
