@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// A client's whole scenario.
-const PATIENCE: Duration = Duration::from_mins(10);
+const PATIENCE: Duration = Duration::from_mins(20);
 
 /// Brings loopback up and becomes the command that follows.
 const INSIDE: &str = r#"ip link set lo up 2>/dev/null || ifconfig lo up || { echo "cannot bring loopback up: install iproute2" >&2; exit 1; }

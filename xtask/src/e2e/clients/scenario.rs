@@ -46,24 +46,62 @@ pub(super) fn play(world: &World) -> Result {
     let (session, states) = three_turns(world)?;
     recorded(world, &session, &[(1, true), (2, true), (3, false)])?;
     world.write_shop("mine.txt", "made by hand\n")?;
-    let parent = (client.record)(world, &session)?;
     let before = world.files()?;
-
-    let (child, operation) = back(world, &session, &states[1])?;
-    went_on(world, &child)?;
-    // The child remembers turn 1, so what was asked next is its second turn.
-    recorded(world, &child, &[(2, true)])?;
-    expect((client.record)(world, &session)? == parent, "the parent's record was changed")?;
-    println!("{}: the child {child} went on from turn 1; the parent is as it was", client.name);
-
-    // Turn 4 changed what is taken back: without a word about that nothing is.
-    world.rwd(&["undo", &operation, "--with-others", "--yes"])?;
-    same(&world.files()?, &before, "undo")?;
-    began_anew(world, &session, &before)?;
-    let said = world.without_rwd(|| world.turn("without-rwd", &(client.resume)(&child, "Anything. #t5")))?;
+    let played = match client.continues {
+        Some(printed) => both(world, &session, &states[1], &before, printed)?,
+        None => files_alone(world, &session, &states[1], &before)?,
+    };
+    let said = world.without_rwd(|| world.turn("without-rwd", &(client.resume)(&played, "Anything. #t5")))?;
     expect(said.contains("Turn five is done."), &format!("without rwd the client said {said}"))?;
     uninstalled(world, &settings)?;
     (client.habit)(world)
+}
+
+/// Files and conversation go back together, and come again; the child that went on.
+fn both(world: &World, session: &str, wanted: &Files, before: &Files, printed: fn(&str) -> String) -> Result<String> {
+    let client = world.client;
+    let parent = (client.record)(world, session)?;
+    let (child, operation) = back(world, session, wanted, printed)?;
+    went_on(world, &child)?;
+    // The child remembers turn 1, so what was asked next is its second turn.
+    recorded(world, &child, &[(2, true)])?;
+    expect((client.record)(world, session)? == parent, "the parent's record was changed")?;
+    println!("{}: the child {child} went on from turn 1; the parent is as it was", client.name);
+    // Turn 4 changed what is taken back: without a word about that nothing is.
+    world.rwd(&["undo", &operation, "--with-others", "--yes"])?;
+    same(&world.files()?, before, "undo")?;
+    began_anew(world, session, before)?;
+    Ok(child)
+}
+
+/// Where a conversation cannot be cut: both are refused, files go back alone, and the model is told so in the same session.
+fn files_alone(world: &World, session: &str, wanted: &Files, before: &Files) -> Result<String> {
+    let address = format!("{}:{session}/t2^", world.client.name);
+    world.rwd_refuses(&["to", &address, "--both", "--yes"], "FORK_UNSUPPORTED")?;
+    same(&world.files()?, before, "a refusal")?;
+    let done = world.rwd(&["to", &address, "--yes"])?;
+    restored(world, &done, wanted)?;
+    let operation = done["op"].as_str().ok_or("no operation")?;
+    let begun = world.model.turns("talk")?.len();
+    world.turn("turn-4", &(world.client.resume)(session, NEXT))?;
+    let requests = world.model.turns("talk")?;
+    let first = spoken(requests.get(begun).ok_or("the next turn made no request")?);
+    expect(PROMPTS.iter().all(|prompt| at_prompt(&first, prompt).is_some()), "the session forgot a turn")?;
+    told_once(&first, requests.last().ok_or("no request")?)?;
+    recorded(world, session, &[(1, true), (2, true), (3, false), (4, true)])?;
+    println!("{}: files went back alone, and the model was told", world.client.name);
+    world.rwd(&["undo", operation, "--overwrite", "app.txt", "--yes"])?;
+    same(&world.files()?, before, "undo")?;
+    Ok(session.to_owned())
+}
+
+/// The model is told once, with the next prompt, which files were put back; and its edit of one of them works.
+fn told_once(first: &[Value], last: &[Value]) -> Result {
+    let notices: Vec<_> = first.iter().filter(|item| text(item).contains(NOTICE)).collect();
+    expect(notices.len() == 1, &format!("the model was told {} times: {notices:#?}", notices.len()))?;
+    expect(text(notices[0]).contains("app.txt"), &format!("restored files are not named: {}", notices[0]))?;
+    let told = last.iter().filter(|item| text(item).contains(NOTICE)).count();
+    expect(told == 1, &format!("at the end of the turn the model was told {told} times"))
 }
 
 /// A repository with something to lose.
@@ -137,20 +175,25 @@ fn recorded(world: &World, session: &str, turns: &[(u64, bool)]) -> Result {
 }
 
 /// Files and conversation as before turn 2; the child and the operation.
-fn back(world: &World, session: &str, wanted: &Files) -> Result<(String, String)> {
+fn back(world: &World, session: &str, wanted: &Files, printed: fn(&str) -> String) -> Result<(String, String)> {
     let address = format!("{}:{session}/t2^", world.client.name);
     let done = world.rwd(&["to", &address, "--both", "--yes"])?;
+    restored(world, &done, wanted)?;
+    let child = done["childSessionId"].as_str().ok_or_else(|| format!("no child: {done}"))?;
+    let to_go_on = done["continue"].as_str().unwrap_or_default();
+    expect(to_go_on == printed(child), &format!("to go on, rwd prints {to_go_on:?}"))?;
+    let operation = done["op"].as_str().ok_or("no operation")?;
+    Ok((child.to_owned(), operation.to_owned()))
+}
+
+/// Every byte that was there then is there now, and what was made by hand still is.
+fn restored(world: &World, done: &Value, wanted: &Files) -> Result {
     expect(done["status"] == "restored", &format!("not restored: {done}"))?;
     let files = world.files()?;
     for (path, bytes) in wanted {
         expect(files.get(path) == Some(bytes), &format!("{} is not as before turn 2", path.display()))?;
     }
-    expect(files.contains_key(&PathBuf::from("mine.txt")), "what was made by hand is gone")?;
-    let child = done["childSessionId"].as_str().ok_or_else(|| format!("no child: {done}"))?;
-    let printed = done["continue"].as_str().unwrap_or_default();
-    expect(printed == (world.client.continues)(child), &format!("to go on, rwd prints {printed:?}"))?;
-    let operation = done["op"].as_str().ok_or("no operation")?;
-    Ok((child.to_owned(), operation.to_owned()))
+    expect(files.contains_key(&PathBuf::from("mine.txt")), "what was made by hand is gone")
 }
 
 /// The model gets the conversation up to the cut, one notice and the new prompt, and nothing else.
@@ -170,16 +213,12 @@ fn went_on(world: &World, child: &str) -> Result {
         expect(got == wanted, &format!("item {at} differs:\n  parent {wanted}\n  child  {got}"))?;
     }
     let rest = first.get(prefix.len()..).unwrap_or_default();
-    let (notices, others): (Vec<_>, Vec<_>) = rest.iter().partition(|item| text(item).contains(NOTICE));
     // A client may put the notice into the prompt's own message.
     let prompts = rest.iter().filter(|item| text(item).contains(NEXT)).count();
     expect(prompts == 1, &format!("the new prompt is there {prompts} times: {rest:#?}"))?;
-    expect(notices.len() == 1, &format!("the model was told {} times: {rest:#?}", notices.len()))?;
-    expect(text(notices[0]).contains("app.txt"), &format!("restored files are not named: {}", notices[0]))?;
-    expect(others.iter().all(|item| text(item).contains(NEXT)), &format!("more than notice and prompt: {rest:#?}"))?;
-    let last = requests.last().ok_or("no request")?;
-    let told = last.iter().filter(|item| text(item).contains(NOTICE)).count();
-    expect(told == 1, &format!("at the end of the turn the model was told {told} times"))?;
+    let known = |item: &Value| text(item).contains(NEXT) || text(item).contains(NOTICE);
+    expect(rest.iter().all(known), &format!("more than notice and prompt: {rest:#?}"))?;
+    told_once(&first, requests.last().ok_or("no request")?)?;
     let edited = fs::read_to_string(world.shop.join("app.txt"))?;
     expect(edited.contains("line four"), &format!("the child's edit failed: {edited}"))
 }
@@ -250,4 +289,38 @@ fn same(now: &Files, wanted: &Files, what: &str) -> Result {
 
 fn expect(holds: bool, otherwise: &str) -> Result {
     if holds { Ok(()) } else { Err(otherwise.into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A comparison that dropped the notice, or kept what clients make anew, would prove nothing.
+    #[test]
+    fn what_is_compared_is_what_was_said_and_called() {
+        let said = |role: &str, text: &str| json!({ "role": role, "text": text });
+        let talk = [
+            said("system", "You are an agent."),
+            said("user", "<session_context>\nToday is a day.\n</session_context>"),
+            said("user", PROMPTS[0]),
+            json!({ "call": "Bash", "input": { "command": "ls" } }),
+            json!({ "result": "app.txt" }),
+            said("system", "hook context: [rwd] Files were put back."),
+        ];
+        let spoken = spoken(&talk);
+        assert_eq!(spoken, talk[2..]);
+        assert_eq!(at_prompt(&spoken, PROMPTS[0]), Some(0));
+        assert_eq!(at_prompt(&spoken, PROMPTS[1]), None);
+    }
+
+    #[test]
+    fn a_notice_that_is_missing_repeated_or_without_names_fails() {
+        let told = |text: &str| json!({ "role": "user", "text": text });
+        let good = [told("[rwd] 1 path restored (app.txt)")];
+        assert!(told_once(&good, &good).is_ok());
+        assert!(told_once(&[], &[]).is_err());
+        assert!(told_once(&good, &[good[0].clone(), good[0].clone()]).is_err());
+        let nameless = [told("[rwd] something was restored")];
+        assert!(told_once(&nameless, &nameless).is_err());
+    }
 }

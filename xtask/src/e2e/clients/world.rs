@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// A turn of a client; a few seconds are usual.
-const PATIENCE: Duration = Duration::from_mins(2);
+const PATIENCE: Duration = Duration::from_mins(4);
 pub(super) struct World {
     pub(super) client: &'static Client,
     pub(super) home: PathBuf,
