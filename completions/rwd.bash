@@ -49,10 +49,11 @@ _rwd() {
             rwd,gc)
                 cmd="rwd__subcmd__gc"
                 ;;
-            rwd,init)
-                cmd="rwd__subcmd__init"
             rwd,hook)
                 cmd="rwd__subcmd__hook"
+                ;;
+            rwd,init)
+                cmd="rwd__subcmd__init"
                 ;;
             rwd,log)
                 cmd="rwd__subcmd__log"
@@ -133,8 +134,7 @@ _rwd() {
 
     case "${cmd}" in
         rwd)
-            opts="-C -q -v -y -h -V --data-dir --session --index --json --quiet --verbose --color --yes --no-input --force --help --version log save show diff preview to back undo redo recover name drop mark fold status du gc doctor verify init uninstall run adopt session config completions demo"
-            opts="-C -q -v -y -h -V --data-dir --session --index --json --quiet --verbose --color --yes --no-input --force --help --version log save show diff preview to back undo redo recover name drop mark fold status du gc doctor verify adopt session config completions hook demo"
+            opts="-C -q -v -y -h -V --data-dir --session --index --json --quiet --verbose --color --yes --no-input --force --help --version log save show diff preview to back undo redo recover name drop mark fold status du gc doctor verify init uninstall run adopt session config completions hook demo"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -675,10 +675,42 @@ _rwd() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        rwd__subcmd__init)
-            opts="-C -q -v -y -h --agent --scope --dry-run --trust-codex --data-dir --session --index --json --quiet --verbose --color --yes --no-input --force --help"
         rwd__subcmd__hook)
             opts="-C -q -v -y -h --data-dir --session --index --json --quiet --verbose --color --yes --no-input --force --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --data-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --session)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --index)
+                    COMPREPLY=($(compgen -W "sqlite json" -- "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        rwd__subcmd__init)
+            opts="-C -q -v -y -h --agent --scope --dry-run --trust-codex --data-dir --session --index --json --quiet --verbose --color --yes --no-input --force --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -1,6 +1,7 @@
 //! The command line (design § 9).
 
 mod hook;
+mod init;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,10 +9,8 @@ use std::path::PathBuf;
 use checkpoint_core::{BoundaryRule, DriftPolicy, GuardMode, Scope};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-mod init;
-
 pub(crate) use self::hook::HookArgs;
-pub(crate) use init::{InitArgs, RunArgs, ScopeChoice, UninstallArgs};
+pub(crate) use self::init::{InitArgs, RunArgs, ScopeChoice, UninstallArgs};
 
 /// Undo for coding agents: take back what an agent did to a workspace, and take the taking back back
 #[derive(Parser, Debug)]

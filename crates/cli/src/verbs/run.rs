@@ -73,7 +73,7 @@ pub(crate) fn run(run: &Run, args: &RunArgs) -> Result<u8, CliError> {
         told(run, &answer);
     }
     if let Some(opened) = &recorder.opened {
-        super::save::tidy_up(opened);
+        super::save::retain(opened);
     }
     Ok(code)
 }

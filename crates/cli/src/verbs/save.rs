@@ -166,16 +166,15 @@ fn after(opened: &Opened, point: &Point) {
     settle(opened, point.kind == PointKind::TurnEnd || point.ord.0.is_multiple_of(EVERY));
 }
 
+/// The same at the end of a turn or session, whatever its last point was.
+pub(super) fn retain(opened: &Opened) {
+    settle(opened, true);
+}
+
 fn settle(opened: &Opened, retention: bool) {
     if retention {
         prune(opened);
     }
-    maintain(opened);
-}
-
-/// The same at the end of a session, whatever its last point was.
-pub(super) fn retain(opened: &Opened) {
-    prune(opened);
     maintain(opened);
 }
 
@@ -191,11 +190,6 @@ fn maintain(opened: &Opened) {
     if let Err(error) = opened.index.maintain() {
         tracing::warn!(%error, "the index was not maintained");
     }
-}
-
-/// The same after the end of a turn.
-pub(super) fn tidy_up(opened: &Opened) {
-    settle(opened, true);
 }
 
 fn human(run: &Run, answer: &wire::Saved, point: &Point) -> String {
