@@ -90,7 +90,7 @@ pub(crate) fn in_the_way(path: &Path, why: &str, hint: &str) -> CliError {
 /// Reads a settings file, and refuses one that could not be replaced afterwards. `fence`: a directory that it may not
 /// lead out of.
 pub(crate) fn read(path: &Path, fence: Option<&Path>) -> Result<Read, CliError> {
-    const OTHER: &str = "put that right, or name the agents to set up: rwd init --agent NAME";
+    const OTHER: &str = "put that right, or name the agents to go on with: --agent NAME";
     let refuse = |why: &str| Err(in_the_way(path, why, OTHER));
     let failed = |source: std::io::Error| CliError::failure(format!("cannot read {}", path.display()), source);
     let fenced = |real: &Path| fence.is_none_or(|fence| real.starts_with(fence));
@@ -178,11 +178,11 @@ pub(crate) fn apply(changes: &[Change], receipt: &mut Receipt) -> Result<Vec<Opt
         }
     }
     receipt.save()?;
-    let mut done: Vec<(&Change, Vec<PathBuf>)> = Vec::new();
+    let mut done: Vec<(&Change, Traces)> = Vec::new();
     for change in changes {
-        let mut made = Vec::new();
-        let result = one(change, &mut made);
-        done.push((change, made));
+        let mut traces = Traces::default();
+        let result = one(change, &mut traces);
+        done.push((change, traces));
         if let Err(error) = result {
             let error = taken_back(error, &done);
             receipt.set_content(earlier);
@@ -199,22 +199,31 @@ pub(crate) fn apply(changes: &[Change], receipt: &mut Receipt) -> Result<Vec<Opt
     Ok(backups)
 }
 
+/// What a change has left so far.
+#[derive(Default)]
+struct Traces {
+    /// Directories that had to be made.
+    dirs: Vec<PathBuf>,
+    /// The file is written or gone.
+    written: bool,
+}
+
 /// Undoes changes, the newest first. What cannot be undone is named in the error.
-fn taken_back(error: CliError, done: &[(&Change, Vec<PathBuf>)]) -> CliError {
+fn taken_back(error: CliError, done: &[(&Change, Traces)]) -> CliError {
     let mut left = Vec::new();
-    for (change, made) in done.iter().rev() {
+    for (change, traces) in done.iter().rev() {
         let now = fs::read(&change.before.real).ok();
         let ours = now.as_deref() == change.after.as_deref().map(str::as_bytes);
         let undone = match &change.before.text {
-            // It was not reached, or somebody else wrote since.
-            _ if !ours => Ok(()),
+            // What stands there is not from us: it was not reached, or somebody else wrote since.
+            _ if !traces.written || !ours => Ok(()),
             Some(text) => put(&change.before.real, text),
             None => fs::remove_file(&change.before.real).map_err(|source| CliError::failure("it stays", source)),
         };
         if undone.is_err() {
             left.push(change.path.display().to_string());
         }
-        for dir in made.iter().rev() {
+        for dir in traces.dirs.iter().rev() {
             // One that somebody else uses by now stays.
             drop(fs::remove_dir(dir));
         }
@@ -230,8 +239,8 @@ fn put(real: &Path, text: &str) -> Result<(), CliError> {
         .map_err(|source| CliError::failure(format!("cannot change {}", real.display()), source))
 }
 
-/// Makes one change; `made`: directories that had to be created.
-fn one(change: &Change, made: &mut Vec<PathBuf>) -> Result<(), CliError> {
+/// Makes one change.
+fn one(change: &Change, traces: &mut Traces) -> Result<(), CliError> {
     let real = &change.before.real;
     let failed = |source: std::io::Error| CliError::failure(format!("cannot change {}", change.path.display()), source);
     let now = match fs::read(real) {
@@ -248,15 +257,22 @@ fn one(change: &Change, made: &mut Vec<PathBuf>) -> Result<(), CliError> {
         });
     }
     let Some(after) = &change.after else {
-        return fs::remove_file(real).map_err(failed);
+        fs::remove_file(real).map_err(failed)?;
+        traces.written = true;
+        return Ok(());
     };
     let parent = real.parent().unwrap_or_else(|| Path::new("/"));
     let missing: Vec<&Path> = parent.ancestors().take_while(|dir| !dir.exists()).collect();
     for dir in missing.into_iter().rev() {
-        fs::create_dir(dir).map_err(failed)?;
-        made.push(dir.to_owned());
+        match fs::create_dir(dir) {
+            // Somebody else was faster: it is theirs.
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => continue,
+            made => made.map_err(failed)?,
+        }
+        traces.dirs.push(dir.to_owned());
     }
     put(real, after)?;
+    traces.written = true;
     if change.executable {
         // As for a new program: whoever may read it may run it.
         let bits = real.metadata().map_err(failed)?.permissions().mode();

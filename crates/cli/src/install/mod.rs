@@ -124,7 +124,7 @@ pub(crate) fn malformed(path: &Path, mistake: &hooks::Mistake) -> CliError {
     CliError::Coded {
         code: "bad-settings",
         message: format!("{}:{}: {}", path.display(), mistake.line, mistake.what),
-        hints: vec!["put that right, or name the agents to set up: rwd init --agent NAME".to_owned()],
+        hints: vec!["put that right, or name the agents to go on with: --agent NAME".to_owned()],
         exit: crate::exit::DECISION,
     }
 }

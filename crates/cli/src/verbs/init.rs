@@ -58,7 +58,7 @@ pub(crate) fn init(run: &Run, args: &InitArgs) -> Result<u8, CliError> {
             agent.status = "planned";
         }
         answer.agents = plan.agents;
-        answer.next = vec![run.typed.other(&["init"])];
+        answer.next = vec![run.typed.with(&[]).replace(" --dry-run", "")];
         answer.ms = milliseconds(begun);
         run.out.answer(&answer, |answer| human(run, answer))?;
         return Ok(exit::OK);
@@ -224,7 +224,7 @@ fn of_agent(
                         return Err(in_the_way(
                             &place.path,
                             "is somebody else's, and there can be only one",
-                            "move it away, or leave this agent out: rwd init --agent NAME",
+                            "move it away, or name the agents to go on with: --agent NAME",
                         ));
                     }
                     // A script that may not be run is none.
@@ -459,8 +459,11 @@ fn human(run: &Run, answer: &wire::Initialised) -> String {
         for file in &answer.files {
             put!(out, "\n{}\n", shown_diff(&file.diff));
         }
-        put!(out, "nothing was changed; to do it: {}\n", run.typed.other(&["init"]));
+        put!(out, "nothing was changed; to do it: {}\n", answer.next.join(" "));
         return out;
+    }
+    if !answer.files.is_empty() {
+        out.push_str("an agent that is running reads this when it is started again\n");
     }
     if answer.files.iter().any(|file| file.backup.is_some()) {
         out.push_str("earlier contents are kept; rwd uninstall puts them back\n");

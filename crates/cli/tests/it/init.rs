@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -458,6 +458,53 @@ fn a_write_that_fails_last_takes_the_others_back() {
         assert_eq!((world.sandbox.tree(), tree(&world.home(".claude"))), (work.clone(), claude.clone()));
     }
     assert_eq!(world.sandbox.rwd(&["uninstall", "--yes"]).code, 6);
+}
+
+/// What version 1.0 wrote is understood, also when a newer 1.x added to it, and what it added is kept.
+#[test]
+fn a_receipt_of_version_1_0_is_understood() {
+    let world = World::new(&["gemini"]);
+    let settings = world.home(".gemini/settings.json");
+    let fixture =
+        |name: &str| read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/install-1.0").join(name));
+    put(&settings, &fixture("after.json"));
+    let receipt = world.sandbox.data().join("install/receipt.json");
+    let text = fixture("receipt.json").replace("@SETTINGS@", settings.to_str().unwrap());
+    let mut newer: Value = serde_json::from_str(&text).unwrap();
+    let backup = newer["files"][settings.to_str().unwrap()]["backup"].as_str().unwrap().to_owned();
+    newer["format"] = "1.7".into();
+    newer["more"] = 1.into();
+    newer["files"]["/elsewhere"] = serde_json::json!({ "scope": "user", "more": 2 });
+    put(&receipt, &newer.to_string());
+    put(&receipt.parent().unwrap().join("backups").join(backup), &fixture("before.json"));
+    world.sandbox.ok(&["uninstall", "--yes"]);
+    assert_eq!(read(&settings), fixture("before.json"));
+    let after: Value = serde_json::from_str(&read(&receipt)).unwrap();
+    assert_eq!(
+        (&after["format"], &after["more"], &after["files"]["/elsewhere"]["more"]),
+        (&"1.7".into(), &1.into(), &2.into())
+    );
+    // Another major version is not touched.
+    put(&receipt, "{\"format\": \"2.0\"}");
+    assert_eq!(world.sandbox.json(8, &["init", "--yes"])["error"]["code"], "newer-store");
+    assert_eq!(read(&settings), fixture("before.json"));
+}
+
+/// Whoever comes second finds the files changed, and takes nothing back that is not its own.
+#[test]
+fn several_at_once_leave_what_one_would() {
+    let world = World::new(&["claude", "codex", "gemini", "opencode", "cline"]);
+    let work = world.sandbox.tree();
+    for _ in 0..3 {
+        let start = || world.sandbox.command(&["--json", "init", "--yes"]).stdout(Stdio::piped()).spawn().unwrap();
+        let all: Vec<_> = std::iter::repeat_with(start).take(4).collect();
+        let codes: Vec<i32> = all.into_iter().map(|child| crate::sandbox::ended(child).code).collect();
+        assert!(codes.contains(&0) && codes.iter().all(|code| [0, 3].contains(code)), "{codes:?}");
+        let after = world.init();
+        assert!(statuses(&after).iter().all(|(.., status)| status == "present"), "{after}");
+        world.sandbox.ok(&["uninstall", "--yes"]);
+        assert_eq!(world.sandbox.tree(), work);
+    }
 }
 
 /// Killed between the writes and the end: the receipt was there first, so the file that was made goes again.

@@ -116,54 +116,103 @@ pub fn trust_state(config: &str, entry: &TrustEntry) -> Result<Trust, Mistake> {
     })
 }
 
-/// The lines of `config.toml` that make an entry's table, with the blank line in front of it.
-fn table_lines(lines: &[&str], entry: &TrustEntry) -> Option<std::ops::Range<usize>> {
+/// Where an entry's table stands among the lines of `config.toml`.
+struct Place {
+    /// Its header, with the blank line in front of it.
+    from: usize,
+    /// The line of the hash.
+    hash: usize,
+    /// Nothing else is in the table.
+    alone: bool,
+}
+
+fn place(lines: &[&str], entry: &TrustEntry) -> Option<Place> {
     let header = entry.header();
-    let start = lines.iter().position(|line| line.trim() == header)?;
-    let body = lines.iter().skip(start + 1).take_while(|line| line.trim().starts_with("trusted_hash")).count();
-    let start =
-        if start > 0 && lines.get(start - 1).is_some_and(|line| line.trim().is_empty()) { start - 1 } else { start };
-    Some(start..lines.iter().position(|line| line.trim() == header)? + 1 + body)
+    let at = lines.iter().position(|line| line.trim() == header)?;
+    let body = lines.iter().skip(at + 1).take_while(|line| !line.trim_start().starts_with('['));
+    let body: Vec<&str> = body.map(|line| line.trim()).collect();
+    let hash = body.iter().position(|line| line.starts_with("trusted_hash"))?;
+    let others = body.iter().filter(|line| !line.is_empty()).count();
+    let blank = at.checked_sub(1).filter(|above| lines.get(*above).is_some_and(|line| line.trim().is_empty()));
+    Some(Place { from: blank.unwrap_or(at), hash: at + 1 + hash, alone: others == 1 && hash == 0 })
+}
+
+/// `config.toml` as it is, apart from what it says of these hooks.
+fn without(mut table: toml::Table, entries: &[TrustEntry]) -> toml::Table {
+    let Some(hooks) = table.get_mut("hooks").and_then(toml::Value::as_table_mut) else { return table };
+    if let Some(state) = hooks.get_mut("state").and_then(toml::Value::as_table_mut) {
+        for entry in entries {
+            if let Some(of) = state.get_mut(&entry.key).and_then(toml::Value::as_table_mut) {
+                of.remove("trusted_hash");
+            }
+            if state.get(&entry.key).and_then(toml::Value::as_table).is_some_and(toml::Table::is_empty) {
+                state.remove(&entry.key);
+            }
+        }
+        if state.is_empty() {
+            hooks.remove("state");
+        }
+    }
+    if hooks.is_empty() {
+        table.remove("hooks");
+    }
+    table
+}
+
+/// Refuses an edit that changed anything else.
+fn checked(before: &toml::Table, text: String, entries: &[TrustEntry]) -> Result<String, Mistake> {
+    let same = |after| without(after, entries) == without(before.clone(), entries);
+    if read(&text).is_ok_and(same) {
+        return Ok(text);
+    }
+    Err(unchangeable())
+}
+
+fn unchangeable() -> Mistake {
+    let what = "what it says of hooks cannot be changed by line: say it in Codex, under /hooks";
+    Mistake { line: 1, what: what.to_owned() }
 }
 
 /// `config.toml` with these hooks trusted.
 pub fn with_trust(config: &str, entries: &[TrustEntry]) -> Result<String, Mistake> {
-    read(config)?;
+    let before = read(config)?;
     let line_end = if config.contains("\r\n") { "\r\n" } else { "\n" };
     let mut text = config.to_owned();
     for entry in entries {
-        let state = trust_state(&text, entry)?;
-        if state == Trust::Trusted {
+        if stored(&before, &entry.key) == Some(entry.hash.as_str()) {
             continue;
         }
-        if state == Trust::Modified {
-            text = without_trust(&text, std::slice::from_ref(entry))?;
+        let hash = format!("trusted_hash = \"{}\"{line_end}", entry.hash);
+        let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
+        if let Some(line) = place(&lines, entry).and_then(|place| lines.get_mut(place.hash)) {
+            *line = &hash;
+            text = lines.concat();
+            continue;
         }
         if !text.is_empty() && !text.ends_with('\n') {
             text.push_str(line_end);
         }
         let blank = if text.is_empty() { "" } else { line_end };
         let header = entry.header();
-        text.extend([blank, &header, line_end, "trusted_hash = \"", &entry.hash, "\"", line_end]);
+        text.extend([blank, &header, line_end, &hash]);
     }
-    let cannot =
-        || Mistake { line: 1, what: "trust cannot be added at its end: say it in Codex, under /hooks".to_owned() };
-    let after = read(&text).map_err(|_| cannot())?;
+    let text = checked(&before, text, entries)?;
+    let after = read(&text)?;
     let all = entries.iter().all(|entry| stored(&after, &entry.key) == Some(entry.hash.as_str()));
-    if all { Ok(text) } else { Err(cannot()) }
+    if all { Ok(text) } else { Err(unchangeable()) }
 }
 
 /// `config.toml` without what it says of these hooks, where that stands in a table of its own.
 pub fn without_trust(config: &str, entries: &[TrustEntry]) -> Result<String, Mistake> {
-    read(config)?;
+    let before = read(config)?;
     let mut lines: Vec<&str> = config.split_inclusive('\n').collect();
     for entry in entries {
-        if let Some(range) = table_lines(&lines, entry) {
+        if let Some(place) = place(&lines, entry) {
+            let range = if place.alone { place.from..=place.hash } else { place.hash..=place.hash };
             lines.drain(range);
         }
     }
-    let text = lines.concat();
-    read(&text).map(|_| text)
+    checked(&before, lines.concat(), entries)
 }
 
 #[cfg(test)]
@@ -227,6 +276,24 @@ mod tests {
                 && !hooks_are_off("")
                 && !hooks_are_off("[")
         );
+    }
+
+    /// Codex keeps more in a hook's table: taking the hash out must not hand that to another table.
+    #[test]
+    fn what_else_is_in_the_table_stays_in_it() {
+        let entry = entry();
+        let one = std::slice::from_ref(&entry);
+        for (before, after) in [
+            ("a = 1\n[H]\nenabled = false\ntrusted_hash = \"x\"\n[b]\n", "a = 1\n[H]\nenabled = false\n[b]\n"),
+            ("[H]\ntrusted_hash = \"x\" # ok\n# why\nenabled = false\n", "[H]\n# why\nenabled = false\n"),
+            ("[H]\ntrusted_hash = \"x\"\n\n[b]\nc = 1\n", "\n[b]\nc = 1\n"),
+        ] {
+            let (before, after) = (before.replace("[H]", &entry.header()), after.replace("[H]", &entry.header()));
+            assert_eq!(without_trust(&before, one).unwrap(), after);
+            let trusted = with_trust(&before, one).unwrap();
+            assert_eq!(trust_state(&trusted, &entry), Ok(Trust::Trusted));
+            assert_eq!(trusted.matches("trusted_hash").count(), 1);
+        }
     }
 
     #[test]
