@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use checkpoint_core::{Beat, ForkRequest, Seq, SessionError, SessionHeader, SessionKey, SessionLog};
+use checkpoint_core::{Beat, ForkRequest, Seq, SessionError, SessionHeader, SessionKey, SessionLog, Turn};
 
 /// What the host does with the next fork.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -33,6 +33,8 @@ struct Log {
     /// Counts how often the end was lost and written again.
     lives: u32,
     notice: Option<String>,
+    /// What the harness itself calls its turns.
+    anchors: BTreeMap<String, Turn>,
 }
 
 /// Logs of a harness that lives in this process.
@@ -102,6 +104,15 @@ impl MemoryLog {
         let log = logs.get_mut(session).expect("a session that was started");
         log.events.push((beat, log.lives));
         Seq(log.events.len() as u64 - 1)
+    }
+
+    /// Says which turn the harness itself calls `anchor`.
+    ///
+    /// # Panics
+    /// When the session was not started.
+    pub fn anchor(&self, session: &SessionKey, anchor: &str, turn: Turn) {
+        let mut logs = self.logs();
+        logs.get_mut(session).expect("a session that was started").anchors.insert(anchor.to_owned(), turn);
     }
 
     /// What the host does from now on.
@@ -175,6 +186,10 @@ impl SessionLog for MemoryLog {
     fn beats(&self, session: &SessionKey, from: Seq) -> Result<Vec<(Seq, Beat)>, SessionError> {
         let events = self.get(session)?.events.into_iter().enumerate();
         Ok(events.map(|(at, (beat, _))| (Seq(at as u64), beat)).filter(|(seq, _)| *seq >= from).collect())
+    }
+
+    fn turn_of_anchor(&self, session: &SessionKey, anchor: &str) -> Result<Option<Turn>, SessionError> {
+        Ok(self.get(session)?.anchors.get(anchor).copied())
     }
 
     fn prefix_digest(&self, session: &SessionKey, seq: Seq) -> Result<String, SessionError> {

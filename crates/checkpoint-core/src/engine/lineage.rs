@@ -149,8 +149,11 @@ impl Engine {
                 Some((_, None)) => sight.own.push(point),
                 Some((_, Some(limit))) => {
                     // The child's log holds the shared events too: a point without a position is placed by them.
-                    let position = point.position.as_ref().map(|position| position.seq);
-                    let place = position.or_else(|| log.if_readable().and_then(|map| map.place(&point)));
+                    let told = point.position.as_ref().map(|position| position.seq);
+                    let place = match self.anchored_in(&point, log) {
+                        Some(place) => place,
+                        None => told.or_else(|| log.if_readable().and_then(|map| map.place(&point))),
+                    };
                     if place.is_some_and(|seq| seq.0 < *limit) {
                         sight.own.push(point);
                     }
@@ -158,6 +161,15 @@ impl Engine {
             }
         }
         Ok(sight)
+    }
+
+    /// Where the turn begins that a point's anchor names: `Some(None)` where the log does not have that turn, `None` where
+    /// there is no anchor or nobody to ask. A turn that is not in a child's log is not the child's, whatever its number.
+    fn anchored_in(&self, point: &Point, log: &LazyLog<'_>) -> Option<Option<Seq>> {
+        let anchor = point.position.as_ref()?.anchor.as_deref()?;
+        let map = log.if_readable()?;
+        let turn = self.parts.sessions.turn_of_anchor(log.session(), anchor).ok()?;
+        Some(turn.and_then(|turn| map.turn_start(turn)))
     }
 
     /// Sessions with the origins that only logs know, for judging whose work a change is.

@@ -159,6 +159,8 @@ fn session_hints(error: &SessionError, typed: &Typed) -> Vec<String> {
     let show = |what: &str, session: &checkpoint_core::SessionKey| {
         format!("to see {what}: {}", typed.other(&["session", "boundaries", &session.to_string()]))
     };
+    // Other commands have no files to put back.
+    let goes_back = || typed.words.iter().any(|word| matches!(&**word, "to" | "preview" | "back"));
     match error {
         SessionError::OpenTurn { session, .. } => {
             vec!["wait until the turn has ended, or go to an earlier one".into(), show("where it can be cut", session)]
@@ -187,13 +189,15 @@ fn session_hints(error: &SessionError, typed: &Typed) -> Vec<String> {
             format!("to see which there are: {}", typed.other(&["session", "list"])),
         ]
         .into_iter()
-        .chain(typed.words.iter().any(|word| matches!(&**word, "to" | "preview" | "back")).then(files))
+        .chain(goes_back().then(files))
         .collect(),
         SessionError::UnsupportedFormat { session, .. } | SessionError::Corrupt { session, .. } => {
-            vec![format!("to see why: {}", typed.other(&["session", "verify", &session.to_string()])), files()]
+            let why = format!("to see why: {}", typed.other(&["session", "verify", &session.to_string()]));
+            std::iter::once(why).chain(goes_back().then(files)).collect()
         }
         SessionError::NothingLeft { .. } => {
-            vec!["to begin anew, start a fresh session in its client".into(), files()]
+            let anew = "to begin anew, start a fresh session in its client".to_owned();
+            std::iter::once(anew).chain(goes_back().then(files)).collect()
         }
         SessionError::Unplaced { .. } | SessionError::Lineage { .. } => vec![files()],
         _ => Vec::new(),

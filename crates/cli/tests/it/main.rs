@@ -10,6 +10,7 @@ mod asking;
 mod codes;
 mod config;
 mod conversation;
+mod doors;
 mod dsh_home;
 mod folds;
 mod hints;

@@ -1,6 +1,7 @@
 //! The engine composed from the real crates, on real directories.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests make and read files directly")]
 
+mod anchors;
 mod crash;
 mod folds;
 mod fork;

@@ -10,6 +10,7 @@
 
 use std::{
     borrow::Cow,
+    collections::BTreeMap,
     path::{Path, PathBuf},
 };
 
@@ -236,6 +237,11 @@ fn cwd_of(path: &Path) -> Option<PathBuf> {
     (!root.is_empty()).then(|| PathBuf::from(root))
 }
 
+/// How the name of a child's file ends.
+fn tail(id: &str) -> &str {
+    id.get(id.len().saturating_sub(8)..).unwrap_or(id)
+}
+
 /// The session of a log, from its first line.
 fn id_of(path: &Path) -> Option<String> {
     let mut lines = Lines::open(path).ok()?;
@@ -246,12 +252,15 @@ fn id_of(path: &Path) -> Option<String> {
 impl Gemini {
     /// The logs that may be of a session: by the beginning of its id, or all of them.
     fn logs(&self, id: Option<&str>) -> Result<Vec<PathBuf>, DoorError> {
-        let end = id.map(|id| format!("-{}.jsonl", id.get(..8).unwrap_or(id)));
+        let ends = id.map(|id| [format!("-{}.jsonl", id.get(..8).unwrap_or(id)), format!("-{}.jsonl", tail(id))]);
         let mut logs = Vec::new();
         for project in dirs(&self.config.join("tmp"))? {
             for path in entries(&project.join("chats"))? {
                 let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-                let fits = end.as_ref().map_or_else(|| name.ends_with(".jsonl"), |end| name.ends_with(end.as_str()));
+                let fits = ends.as_ref().map_or_else(
+                    || name.ends_with(".jsonl"),
+                    |ends| ends.iter().any(|end| name.ends_with(end.as_str())),
+                );
                 if fits && name.starts_with("session-") {
                     logs.push(path);
                 }
@@ -261,8 +270,17 @@ impl Gemini {
         Ok(logs)
     }
 
+    /// The log of a session. When a session is resumed the client begins a second file for it, with the preamble alone,
+    /// and goes on in the first: what has no prompt is passed over where there are several.
     fn found(&self, id: &str) -> Result<PathBuf, DoorError> {
-        let mut found = self.logs(Some(id))?.into_iter().filter(|path| id_of(path).as_deref() == Some(id));
+        let mut found: Vec<PathBuf> =
+            self.logs(Some(id))?.into_iter().filter(|path| id_of(path).as_deref() == Some(id)).collect();
+        if found.len() > 1 {
+            let told = |path: &PathBuf| keys(path).is_ok_and(|keys| !keys.is_empty());
+            let (with, without): (Vec<_>, Vec<_>) = found.into_iter().partition(told);
+            found = if with.is_empty() { without.into_iter().take(1).collect() } else { with };
+        }
+        let mut found = found.into_iter();
         let none = || DoorError::NotFound { id: id.to_owned(), below: self.config.join("tmp") };
         let first = found.next().ok_or_else(none)?;
         match found.next() {
@@ -311,13 +329,16 @@ impl Format for Gemini {
     }
 
     /// A head, and the messages before the cut as they are. It starts now, so that the client's list shows it first.
+    ///
+    /// The name ends in the end of the id, where the client's own names have its beginning: a resume leaves a second file
+    /// with the client's name, and the client's next start removes that as an empty session, with every file whose name
+    /// ends alike.
     fn write(&self, id: &str, log: &Talked, cut: u64, child: &str) -> Result<PathBuf, DoorError> {
         let replayed = replay(&log.path, true)?;
         let time = iso(Timestamp(now().0));
         let folder = log.path.parent().unwrap_or(&log.path);
         let stamp = time.get(..16).unwrap_or(&time).replace(':', "-");
-        let short = child.get(..8).unwrap_or(child);
-        let mut new = Child::begin(folder, &format!("session-{stamp}-{short}.jsonl"))?;
+        let mut new = Child::begin(folder, &format!("session-{stamp}-{}.jsonl", tail(child)))?;
         let turns = log.marks.iter().filter(|mark| matches!(mark.beat, Beat::TurnStart(_)) && mark.cut < cut).count();
         let project =
             replayed.project.as_deref().map_or_else(String::new, |hash| format!(r#""projectHash":{},"#, quoted(hash)));
@@ -341,7 +362,18 @@ impl Format for Gemini {
     }
 
     fn all(&self) -> Result<Vec<(String, PathBuf)>, DoorError> {
-        Ok(self.logs(None)?.into_iter().filter_map(|path| Some((id_of(&path)?, path))).collect())
+        let mut all: BTreeMap<String, PathBuf> = BTreeMap::new();
+        for path in self.logs(None)? {
+            let Some(id) = id_of(&path) else { continue };
+            // Of several files of a session the longest is not the one that a resume began.
+            let length = |path: &Path| path.metadata().map_or(0, |facts| facts.len());
+            match all.get_mut(&id) {
+                Some(known) if length(known) >= length(&path) => {}
+                Some(known) => *known = path,
+                None => drop(all.insert(id, path)),
+            }
+        }
+        Ok(all.into_iter().collect())
     }
 
     fn cwd(&self, log: &Path) -> Option<PathBuf> {

@@ -196,7 +196,8 @@ fn ids_in_the_child_are_its_own() {
         match client {
             "claude" => assert_eq!(name, format!("{}.jsonl", request.child)),
             "codex" => assert!(name.starts_with("rollout-") && name.ends_with(&format!("-{}.jsonl", request.child))),
-            _ => assert!(name.starts_with("session-") && name.ends_with(&format!("-{}.jsonl", &request.child[..8]))),
+            // Not the beginning of the id: see the writer.
+            _ => assert!(name.starts_with("session-") && name.ends_with(&format!("-{}.jsonl", &request.child[28..]))),
         }
     }
 }
@@ -462,6 +463,22 @@ fn the_newest_file_of_a_codex_thread_counts() {
     fs::write(&path, format!("{head}\n")).unwrap();
     assert_eq!(world.door().location(&world.source()), Some(path));
     assert_eq!(world.door().beats(&world.source(), Seq(0)).unwrap().len(), 2);
+}
+
+/// A resume of Gemini CLI begins a second file, with the preamble alone, and goes on in the first.
+#[test]
+fn a_gemini_session_may_have_a_second_file_without_prompts() {
+    let world = World::new("gemini", &three());
+    let stub = world.log().with_file_name(format!("session-2026-03-02T10-00-{}.jsonl", &world.parent[..8]));
+    fs::write(&stub, world.lines()[..2].join("\n") + "\n").unwrap();
+    let door = world.door();
+    assert_eq!(door.location(&world.source()), Some(world.log()));
+    assert_eq!(door.working_in(Path::new("/work/shop")).unwrap().len(), 1);
+    door.fork(&world.request(world.end_of(1), 1)).unwrap();
+    // Two with prompts: nobody can tell which one is meant.
+    fs::copy(world.log(), &stub).unwrap();
+    assert_eq!(door.header(&world.source()).unwrap_err().code(), "CORRUPT_LOG");
+    assert_eq!(door.working_in(Path::new("/work/shop")).unwrap().len(), 2, "the child and its parent");
 }
 
 fn told() -> impl Strategy<Value = Told> {
