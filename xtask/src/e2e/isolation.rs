@@ -44,15 +44,13 @@ fn unshare() -> Result<&'static [&'static str]> {
     .into())
 }
 
-/// Fails unless loopback is the only interface: asked from within, so that a mistake above cannot go unseen.
+/// Fails unless loopback is the only way out: asked from within, so that a mistake above cannot go unseen.
 pub(super) fn check() -> Result {
-    let table = std::fs::read_to_string(Path::new("/proc/net/dev"))?;
-    let names: Vec<&str> =
-        table.lines().skip(2).filter_map(|line| line.split_once(':')).map(|(n, _)| n.trim()).collect();
-    // Kernels may put tunnels without a device into every new namespace; they are down and lead nowhere.
-    let routes = std::fs::read_to_string(Path::new("/proc/net/route"))?;
-    if routes.lines().skip(1).any(|route| !route.starts_with("lo\t")) {
-        return Err(format!("the clients would have a network: {}", names.join(", ")).into());
-    }
-    Ok(())
+    let routes = |table: &str| std::fs::read_to_string(Path::new("/proc/net").join(table)).unwrap_or_default();
+    // IPv4 has a heading and names the device first, IPv6 names it last.
+    let (old, new) = (routes("route"), routes("ipv6_route"));
+    let devices = old.lines().skip(1).filter_map(|route| route.split_whitespace().next());
+    let devices = devices.chain(new.lines().filter_map(|route| route.split_whitespace().last()));
+    let outside: Vec<&str> = devices.filter(|device| *device != "lo").collect();
+    if outside.is_empty() { Ok(()) } else { Err(format!("the clients would have a network: {outside:?}").into()) }
 }
