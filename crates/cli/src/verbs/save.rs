@@ -186,7 +186,8 @@ fn prune(opened: &Opened) {
     }
 }
 
-fn maintain(opened: &Opened) {
+/// The index's own housekeeping.
+pub(super) fn maintain(opened: &Opened) {
     if let Err(error) = opened.index.maintain() {
         tracing::warn!(%error, "the index was not maintained");
     }

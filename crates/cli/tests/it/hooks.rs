@@ -13,7 +13,7 @@ use crate::sandbox::{Ran, Sandbox, ended, listed};
 /// A session of an agent in a sandbox.
 struct Agent<'a> {
     sandbox: &'a Sandbox,
-    agent: &'static str,
+    harness: &'static str,
     base: Value,
 }
 
@@ -21,20 +21,17 @@ impl<'a> Agent<'a> {
     fn claude(sandbox: &'a Sandbox) -> Self {
         let base = json!({"session_id": "c-1", "transcript_path": "/nowhere/c-1.jsonl", "cwd": sandbox.work(),
             "permission_mode": "default"});
-        Self { sandbox, agent: "claude", base }
+        Self { sandbox, harness: "claude", base }
     }
 
     fn codex(sandbox: &'a Sandbox) -> Self {
         let base = json!({"session_id": "x-1", "transcript_path": "/nowhere/rollout-x-1.jsonl", "cwd": sandbox.work(),
             "model": "m"});
-        Self { sandbox, agent: "codex", base }
+        Self { sandbox, harness: "codex", base }
     }
 
     fn payload(&self, more: Value) -> String {
-        let mut all = self.base.clone();
-        let (Value::Object(all_members), Value::Object(more)) = (&mut all, more) else { panic!("no objects") };
-        all_members.extend(more);
-        all.to_string()
+        merged(self.base.clone(), more).to_string()
     }
 
     /// One report, which never fails and never says anything on standard error.
@@ -45,16 +42,13 @@ impl<'a> Agent<'a> {
     }
 
     fn ran(&self, more: Value) -> Ran {
-        ended(begin(self.sandbox, &["hook", self.agent], self.payload(more).as_bytes()))
+        ended(begin(self.sandbox, &["hook", self.harness], self.payload(more).as_bytes()))
     }
 
     /// An event of Claude Code or Codex.
     fn event(&self, event: &str, key: &str, more: Value) -> Value {
-        let name = if self.agent == "claude" { "prompt_id" } else { "turn_id" };
-        let mut all = json!({"hook_event_name": event, name: key});
-        let (Value::Object(members), Value::Object(more)) = (&mut all, more) else { panic!("no objects") };
-        members.extend(more);
-        self.tell(all)
+        let name = if self.harness == "claude" { "prompt_id" } else { "turn_id" };
+        self.tell(merged(json!({"hook_event_name": event, name: key}), more))
     }
 
     fn prompt(&self, key: &str) -> Value {
@@ -66,7 +60,7 @@ impl<'a> Agent<'a> {
         let call = json!({"tool_name": tool, "tool_use_id": call, "tool_input": {"command": "x"}});
         assert_eq!(self.event("PreToolUse", key, call.clone()), json!({}));
         play(self.sandbox);
-        if self.agent == "claude" {
+        if self.harness == "claude" {
             assert_eq!(self.event("PostToolBatch", key, json!({"tool_calls": [call]})), json!({}));
         } else {
             assert_eq!(self.event("PostToolUse", key, call), json!({}));
@@ -232,11 +226,7 @@ fn a_turn_lasts_as_long_as_its_sub_agents_and_background_tasks() {
     let sandbox = project();
     let agent = Agent::claude(&sandbox);
     let before = sandbox.tree();
-    let sub = |more: Value| {
-        let mut all = json!({"agent_id": "a1", "agent_type": "general-purpose"});
-        all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        all
-    };
+    let sub = |more: Value| merged(json!({"agent_id": "a1", "agent_type": "general-purpose"}), more);
     agent.prompt("p1");
     agent.event("PreToolUse", "p1", json!({"tool_name": "Agent", "tool_use_id": "t1"}));
     agent.event("SubagentStart", "p1", sub(json!({})));
@@ -384,9 +374,14 @@ fn turns_of_the_other_agents_are_taken_back() {
     }
 }
 
-fn merged(mut one: Value, more: Value) -> Value {
-    one.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    one
+fn merged(one: Value, more: Value) -> Value {
+    match (one, more) {
+        (Value::Object(mut one), Value::Object(more)) => {
+            one.extend(more);
+            Value::Object(one)
+        }
+        other => panic!("no objects: {other:?}"),
+    }
 }
 
 /// A task of opencode has a conversation of its own.
@@ -547,7 +542,7 @@ fn a_gap_is_told_once_and_blocks_only_where_that_was_asked_for() {
     agent.stop("p1");
     let held = busy(&sandbox);
     let told = agent.prompt("p2");
-    assert!(told["systemMessage"].as_str().unwrap().contains("not protected: "), "{told}");
+    assert!(told["systemMessage"].as_str().unwrap().contains("not protected in full: "), "{told}");
     assert_eq!(agent.prompt("p3"), json!({}), "told twice");
     // Never captured, so tried again before the tool; the tool runs all the same.
     let call = |id: &str| json!({"tool_name": "Edit", "tool_use_id": id});
@@ -563,7 +558,7 @@ fn a_gap_is_told_once_and_blocks_only_where_that_was_asked_for() {
     Agent::codex(&sandbox).prompt("u1");
     let held = busy(&sandbox);
     for agent in [Agent::claude(&sandbox), Agent::codex(&sandbox)] {
-        let key = if agent.agent == "claude" { "p1" } else { "u1" };
+        let key = if agent.harness == "claude" { "p1" } else { "u1" };
         // Nothing has changed since the turn's start: its point stands for this tool.
         assert_eq!(agent.event("PreToolUse", key, call("t1")), json!({}));
         let denied = agent.event("PreToolUse", key, call("t2"));
@@ -599,7 +594,7 @@ fn a_store_that_cannot_be_used_stops_nobody() {
     fs::write(sandbox.data(), "in the way").unwrap();
     let agent = Agent::claude(&sandbox);
     let told = agent.prompt("p1");
-    assert!(told["systemMessage"].as_str().unwrap().contains("not protected"), "{told}");
+    assert!(told["systemMessage"].as_str().unwrap().contains("not protected in full"), "{told}");
     agent.tool("p1", "Edit", "t1", |s| s.write("src/a.rs", "A\n"));
     assert_eq!(agent.stop("p1"), json!({}));
     assert_eq!(fs::read_to_string(sandbox.data()).unwrap(), "in the way");
@@ -613,7 +608,7 @@ fn a_store_that_cannot_be_used_stops_nobody() {
     let call = json!({"tool_name": "Edit", "tool_use_id": "t1"});
     assert_eq!(agent.event("PreToolUse", "p1", call.clone()), json!({}));
     let told = agent.event("PostToolBatch", "p1", json!({"tool_calls": [call]}));
-    assert!(told["systemMessage"].as_str().unwrap_or_default().contains("not protected"), "{told}");
+    assert!(told["systemMessage"].as_str().unwrap_or_default().contains("not protected in full"), "{told}");
     assert_eq!(agent.prompt("p2"), json!({}), "told twice");
     // Whole again: the turn that could not be begun begins at its first tool.
     fs::remove_file(&git).unwrap();

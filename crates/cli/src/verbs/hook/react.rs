@@ -6,7 +6,7 @@ use checkpoint_core::{EngineError, PointKind, PointQuery, SaveRequest, SessionKe
 use harness_adapter::hooks::answer::{Answer, reaches_model, reaches_user};
 use harness_adapter::hooks::state::{OpenTurn, SessionState};
 use harness_adapter::hooks::turns::{Action, Capture, step};
-use harness_adapter::hooks::{HookEvent, What};
+use harness_adapter::hooks::{Agent, HookEvent, What};
 use index_store::Standing;
 
 use super::store::{self, Kept};
@@ -32,16 +32,20 @@ const SWEEP_AFTER: u32 = 256;
 pub(super) struct Reaction {
     /// To be said.
     pub(super) answer: Answer,
-    /// To be tidied once it was said.
-    tidy: Option<Box<Opened>>,
+    /// To be tidied once it was said: the index after a turn, with `true` all of it.
+    tidy: Option<(Box<Opened>, bool)>,
 }
 
 impl Reaction {
     /// What nobody should wait for.
     pub(super) fn afterwards(self) {
-        if let Some(opened) = self.tidy {
-            save::retain(&opened);
-            store::sweep(opened.located.dir.path());
+        match self.tidy {
+            Some((opened, true)) => {
+                save::retain(&opened);
+                store::sweep(opened.located.dir.path());
+            }
+            Some((opened, false)) => save::maintain(&opened),
+            None => {}
         }
     }
 }
@@ -102,7 +106,7 @@ fn unplaced(event: &HookEvent, error: &CliError) -> Reaction {
 }
 
 fn unprotected(why: &str) -> String {
-    format!("rwd: this turn is not protected: {why}. `rwd status` tells more")
+    format!("rwd: this turn is not protected in full: {why}. `rwd status` tells more")
 }
 
 fn starts_turn(action: &Action) -> bool {
@@ -150,10 +154,11 @@ impl Hooked<'_> {
             self.learn(&mut kept.state, &session)?;
         }
         let event = self.event.clone();
-        let mut actions = step(&mut kept.state, &event, &mut |state, key| number::number(&event, key, state.last_turn));
+        let mut actions = step(&mut kept.state, &event, &mut |state, key| number::number(&event, key, state));
         let retain = actions.last() == Some(&Action::Retain);
         actions.retain(|action| *action != Action::Retain);
         let starts = actions.iter().any(starts_turn);
+        let ended = before.turn.is_some() && kept.state.turn.is_none();
         if !actions.is_empty() {
             if let Err(error) = self.open() {
                 self.unrecorded = true;
@@ -172,7 +177,9 @@ impl Hooked<'_> {
         let many = kept.state.unswept >= SWEEP_AFTER && kept.state.turn.is_none();
         if (over || many) && self.open().is_ok() {
             kept.state.unswept = 0;
-            reaction.tidy = self.opened.take().map(Box::new);
+            reaction.tidy = self.opened.take().map(|opened| (Box::new(opened), true));
+        } else if ended {
+            reaction.tidy = self.opened.take().map(|opened| (Box::new(opened), false));
         }
         if kept.state != before
             && let Err(error) = kept.keep()
@@ -314,7 +321,9 @@ impl Hooked<'_> {
     /// What the user is told, once a session.
     fn tell(&self, state: &mut SessionState, answer: &mut Answer) {
         let mut news: Vec<String> = state.pending.take().into_iter().collect();
-        if self.located.standing == Standing::New {
+        // Where only the model could be told, it need not be.
+        let speaks = matches!(self.event.agent, Agent::Claude | Agent::Codex | Agent::Gemini);
+        if self.located.standing == Standing::New && speaks {
             news.push(format!("rwd: {} is a workspace from now on", self.located.root().display()));
         }
         if let Some(why) = self.missed.as_deref().filter(|_| !state.gap_told) {
