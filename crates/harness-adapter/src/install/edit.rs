@@ -126,18 +126,42 @@ pub(crate) fn remove(text: &str, from: &Node, n: usize) -> String {
             return spliced(text, &[(inner, String::new())]);
         }
     }
-    let before = text.get(..start).unwrap_or_default().trim_end().len();
+    let after = n.checked_sub(1).and_then(|n| children.get(n)).map_or(from.span.start + 1, |child| child.span.end);
     let comma = skip(text, child.span.end);
-    if text.as_bytes().get(comma) == Some(&b',') {
-        return spliced(text, &[(before..child.span.end, String::new()), (comma..comma + 1, String::new())]);
+    let follows = text.as_bytes().get(comma) == Some(&b',');
+    let end = if follows { comma..comma + 1 } else { child.span.end..child.span.end };
+    let rest = text.get(child.span.end..end.start).into_iter().chain(text.get(end.end..));
+    let ends_line = rest.flat_map(str::chars).find(|c| ![' ', '\t', '\r'].contains(c)) == Some('\n');
+    // White space in front goes too, but a comment that ends with its line must still end.
+    let mut begin = text.get(..start).unwrap_or_default().trim_end().len().max(after);
+    if !ends_line && in_line_comment(text, after, begin) {
+        begin = text.get(begin..start).and_then(|gap| gap.find('\n')).map_or(start, |line| begin + line + 1);
     }
-    let previous = n.checked_sub(1).and_then(|n| children.get(n)).map(|previous| skip(text, previous.span.end));
-    match previous {
-        Some(comma) => {
-            spliced(text, &[(comma..comma + 1, String::new()), (before.max(comma + 1)..child.span.end, String::new())])
+    if follows || n == 0 {
+        return spliced(text, &[(begin..child.span.end, String::new()), (end, String::new())]);
+    }
+    let comma = skip(text, after);
+    spliced(text, &[(comma..comma + 1, String::new()), (begin.max(comma + 1)..child.span.end, String::new())])
+}
+
+/// True when `to` lies in, or at the end of, a comment that ends with its line. From `from` on there are only white
+/// space, comments and a comma.
+fn in_line_comment(text: &str, from: usize, to: usize) -> bool {
+    let mut at = from;
+    while at < to {
+        let rest = text.get(at..).unwrap_or_default();
+        if rest.starts_with("//") {
+            at += rest.find('\n').unwrap_or(rest.len());
+            if at >= to {
+                return true;
+            }
+        } else if let Some(comment) = rest.strip_prefix("/*") {
+            at += comment.find("*/").map_or(rest.len(), |end| end + 4);
+        } else {
+            at += rest.chars().next().map_or(1, char::len_utf8);
         }
-        None => spliced(text, &[(before..child.span.end, String::new())]),
     }
+    false
 }
 
 /// The text with another value in the place of one.
@@ -206,5 +230,20 @@ mod tests {
         assert_eq!(remove(text, &root, 1), "[1, /* a */ /* b */ 3]");
         assert_eq!(remove(text, &root, 0), "[ /* a */ 2 /* b */, 3]");
         assert_eq!(remove(text, &root, 2), "[1, /* a */ 2 /* b */]");
+    }
+
+    /// A comment that ends with its line would swallow what follows when its line end went with what is removed.
+    #[test]
+    fn a_comment_that_ends_with_its_line_still_ends() {
+        for (text, n, left) in [
+            ("[1, // a\n2/* b */]", 1, "[1 // a\n/* b */]"),
+            ("[ // a\n1, 2]", 0, "[ // a\n 2]"),
+            ("[1, // a\n2, 3]", 1, "[1, // a\n 3]"),
+            ("[1, // a\r\n  2\r\n]", 1, "[1 // a\r\n]"),
+            ("[\"http://x\",\n2]", 1, "[\"http://x\"]"),
+        ] {
+            let root = parse(text).unwrap().unwrap();
+            assert_eq!(remove(text, &root, n), left);
+        }
     }
 }
