@@ -35,6 +35,9 @@ fn time(at: usize) -> String {
 }
 
 /// The lines of a Claude Code transcript: rows of the conversation among the client's own notes.
+///
+/// # Panics
+/// Never: rows are objects.
 pub fn claude(session: &str, cwd: &str, turns: &[Told]) -> Vec<String> {
     let mut rows: Vec<Value> = vec![
         json!({"type":"queue-operation","operation":"enqueue","timestamp":time(0),"sessionId":session,"content":"x"}),
@@ -153,6 +156,9 @@ pub fn codex(thread: &str, cwd: &str, turns: &[Told]) -> Vec<String> {
 
 /// The lines of a Gemini CLI journal. Before each turn in `resumed`, from 1, the session was left and resumed: a second
 /// head, and all messages anew in the other shape.
+///
+/// # Panics
+/// Never: messages are objects.
 pub fn gemini(session: &str, turns: &[Told], resumed: &[usize]) -> Vec<String> {
     let head = |at: usize| json!({"sessionId":session,"projectHash":"00ff","startTime":time(at),"lastUpdated":time(at),"kind":"main"});
     let context = json!({"id":"context","timestamp":time(0),"type":"user","content":[{"text":"<session_context>\nThis is the preamble.\n</session_context>"}]});
@@ -178,7 +184,7 @@ pub fn gemini(session: &str, turns: &[Told], resumed: &[usize]) -> Vec<String> {
                 if message["type"] == "gemini" {
                     let mut parts = vec![json!({"text":message["content"].as_str().unwrap_or_default()})];
                     if message["content"].is_array() {
-                        parts = message["content"].as_array().expect("a list").clone();
+                        parts.clone_from(message["content"].as_array().expect("a list"));
                     }
                     for call in message["toolCalls"].as_array().unwrap_or(&Vec::new()) {
                         parts.push(json!({"functionCall":{"id":call["id"],"name":call["name"],"args":{}}}));

@@ -66,6 +66,17 @@ impl<'a> LazyLog<'a> {
     }
 }
 
+/// What a log says of a turn by the harness's own name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Anchored {
+    /// It begins there.
+    At(Seq),
+    /// The log does not have it: it is not this session's, whatever its number.
+    Absent,
+    /// There is no name, or no log to ask.
+    Unasked,
+}
+
 /// The points that a session sees, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Sight {
@@ -151,8 +162,9 @@ impl Engine {
                     // The child's log holds the shared events too: a point without a position is placed by them.
                     let told = point.position.as_ref().map(|position| position.seq);
                     let place = match self.anchored_in(&point, log) {
-                        Some(place) => place,
-                        None => told.or_else(|| log.if_readable().and_then(|map| map.place(&point))),
+                        Anchored::At(seq) => Some(seq),
+                        Anchored::Absent => None,
+                        Anchored::Unasked => told.or_else(|| log.if_readable().and_then(|map| map.place(&point))),
                     };
                     if place.is_some_and(|seq| seq.0 < *limit) {
                         sight.own.push(point);
@@ -163,13 +175,14 @@ impl Engine {
         Ok(sight)
     }
 
-    /// Where the turn begins that a point's anchor names: `Some(None)` where the log does not have that turn, `None` where
-    /// there is no anchor or nobody to ask. A turn that is not in a child's log is not the child's, whatever its number.
-    fn anchored_in(&self, point: &Point, log: &LazyLog<'_>) -> Option<Option<Seq>> {
-        let anchor = point.position.as_ref()?.anchor.as_deref()?;
-        let map = log.if_readable()?;
-        let turn = self.parts.sessions.turn_of_anchor(log.session(), anchor).ok()?;
-        Some(turn.and_then(|turn| map.turn_start(turn)))
+    /// Where the turn begins that a point's anchor names.
+    fn anchored_in(&self, point: &Point, log: &LazyLog<'_>) -> Anchored {
+        let anchor = point.position.as_ref().and_then(|position| position.anchor.as_deref());
+        let (Some(anchor), Some(map)) = (anchor, log.if_readable()) else { return Anchored::Unasked };
+        match self.parts.sessions.turn_of_anchor(log.session(), anchor) {
+            Err(_) => Anchored::Unasked,
+            Ok(turn) => turn.and_then(|turn| map.turn_start(turn)).map_or(Anchored::Absent, Anchored::At),
+        }
     }
 
     /// Sessions with the origins that only logs know, for judging whose work a change is.

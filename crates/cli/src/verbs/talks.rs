@@ -45,9 +45,10 @@ pub(super) fn session(run: &Run, client: &'static str, verb: &SessionVerb) -> Re
             Err(CliError::Coded {
                 code: "NO_REPAIR",
                 message: format!("there is no repair for logs of {client}"),
-                hints: vec![format!("its client reads over what is torn; to go on from an earlier turn: {}", {
+                hints: vec![format!(
+                    "its client reads over what is torn; to see where it can be cut: {}",
                     run.typed.other(&["session", "boundaries", &id.to_string()])
-                })],
+                )],
                 exit: exit::DECISION,
             })
         }
@@ -124,15 +125,17 @@ impl One {
             hints.push(format!("there is: {}", choices.join("  ")));
         }
         hints.push(home.next(run, &["list", "--harness", client]));
-        let (code, message) = match none {
-            // It may be there and broken.
-            true => match home.logs.header(&exact) {
-                Err(SessionError::NotFound(_)) | Ok(_) => {
-                    ("SESSION_NOT_FOUND", format!("no log of session {id:?} below {}", home.dir.display()))
-                }
-                Err(error) => return Err(EngineError::Session(error).into()),
-            },
-            false => ("ambiguous", format!("{id:?} is the beginning of several ids")),
+        // It may be there and broken.
+        if none
+            && let Err(error) = home.logs.header(&exact)
+            && !matches!(error, SessionError::NotFound(_))
+        {
+            return Err(EngineError::Session(error).into());
+        }
+        let (code, message) = if none {
+            ("SESSION_NOT_FOUND", format!("no log of session {id:?} below {}", home.dir.display()))
+        } else {
+            ("ambiguous", format!("{id:?} is the beginning of several ids"))
         };
         Err(CliError::Coded { code, message, hints, exit: exit::NOT_FOUND })
     }

@@ -8,6 +8,7 @@
 //! rows, which no client and no child writes anew.
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
     fs, io,
     path::{Path, PathBuf},
@@ -87,7 +88,7 @@ pub(super) fn keys(transcript: &Path) -> Result<Vec<Option<String>>, DoorError> 
     while let Some(line) = lines.next().map_err(DoorError::io("read", transcript))? {
         let Some(row) = Fields::parse(line.text) else { continue };
         if prompt(&row).is_some() {
-            keys.push(row.text("promptId").map(std::borrow::Cow::into_owned));
+            keys.push(row.text("promptId").map(Cow::into_owned));
         }
     }
     Ok(keys)
@@ -154,9 +155,9 @@ impl Reading {
         }
         self.sum.update(b"turn\n");
         self.talked.turns.push(TurnSeen {
-            key: row.text("promptId").map(std::borrow::Cow::into_owned),
+            key: row.text("promptId").map(Cow::into_owned),
             prompt: Some(said.chars().take(PROMPT_CHARS).collect()),
-            at: row.text("timestamp").map(std::borrow::Cow::into_owned),
+            at: row.text("timestamp").map(Cow::into_owned),
         });
         let beat = Beat::TurnStart(Turn(u32::try_from(last + 1).unwrap_or(u32::MAX)));
         self.talked.marks.push(Mark { beat, digest: self.digest(), cut: number - 1 });
@@ -179,7 +180,7 @@ impl Reading {
         } else if row.text("subtype").is_some_and(|kind| kind == "stop_hook_summary" || kind == "turn_duration") {
             self.ended = true;
         }
-        if let Some(from) = row.object("forkedFrom").and_then(|from| from.text("sessionId").map(|id| id.into_owned())) {
+        if let Some(from) = row.object("forkedFrom").and_then(|from| from.text("sessionId").map(Cow::into_owned)) {
             self.talked.seed_turns = turn;
             self.talked.parent.get_or_insert(from);
         }

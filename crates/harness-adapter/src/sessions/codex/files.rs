@@ -104,12 +104,12 @@ pub(super) fn head(path: &Path) -> Result<Head, DoorError> {
     };
     let spawned = payload.object("source").and_then(|source| source.object("subagent"));
     let subagent = spawned.is_some() || text("thread_source").as_deref() == Some("subagent");
-    let spawner = spawned.and_then(|spawned| spawned.object("thread_spawn"));
-    let spawner = spawner.and_then(|spawned| Some(spawned.text("parent_thread_id")?.into_owned()));
+    let by = spawned.and_then(|spawned| spawned.object("thread_spawn"));
+    let by = by.and_then(|by| Some(by.text("parent_thread_id")?.into_owned()));
     Ok(Head {
         id: text("id"),
         cwd: text("cwd").map(PathBuf::from),
-        parent: spawner.or_else(|| text("parent_thread_id").filter(|_| subagent)).or_else(|| text("forked_from_id")),
+        parent: by.or_else(|| text("parent_thread_id").filter(|_| subagent)).or_else(|| text("forked_from_id")),
         subagent,
         base,
     })

@@ -258,7 +258,7 @@ impl Gemini {
             for path in entries(&project.join("chats"))? {
                 let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
                 let fits = ends.as_ref().map_or_else(
-                    || name.ends_with(".jsonl"),
+                    || path.extension().is_some_and(|extension| extension == "jsonl"),
                     |ends| ends.iter().any(|end| name.ends_with(end.as_str())),
                 );
                 if fits && name.starts_with("session-") {

@@ -482,15 +482,18 @@ fn a_gemini_session_may_have_a_second_file_without_prompts() {
 }
 
 fn told() -> impl Strategy<Value = Told> {
-    ("[a-z\"\\\\é<]{1,12}", proptest::collection::vec(1..4usize, 0..3), any::<bool>())
-        .prop_map(|(prompt, batches, _)| Told { prompt: format!("p {prompt}"), batches, ended: true })
+    ("[a-z\"\\\\é<]{1,12}", proptest::collection::vec(1..4usize, 0..3)).prop_map(|(prompt, batches)| Told {
+        prompt: format!("p {prompt}"),
+        batches,
+        ended: true,
+    })
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn any_session_is_cut_at_any_turn(turns in proptest::collection::vec(told(), 1..5), at in 0..5usize, junk in proptest::collection::vec(any::<u8>(), 0..30), place in 0.0..1.0f64) {
+    fn any_session_is_cut_at_any_turn(turns in proptest::collection::vec(told(), 1..5), at in 0..5usize, junk in proptest::collection::vec(any::<u8>(), 0..30), place in any::<prop::sample::Index>()) {
         for client in CLIENTS {
             let world = World::new(client, &turns);
             let turn = u32::try_from(at % turns.len()).unwrap() + 1;
@@ -501,7 +504,7 @@ proptest! {
             prop_assert_eq!(&fs::read(world.log()).unwrap(), &before);
             // Damage anywhere is an error or a shorter log, never a panic, and never a change of the log.
             let mut bytes = before;
-            let place = (place * bytes.len() as f64) as usize;
+            let place = place.index(bytes.len() + 1);
             bytes.splice(place..place, junk.iter().copied());
             fs::write(world.log(), &bytes).unwrap();
             let door = world.door();

@@ -100,7 +100,7 @@ fn what_cannot_be_read_is_an_error() {
 proptest! {
     /// No bytes make it panic, and what is cut off a transcript never makes up a turn.
     #[test]
-    fn any_bytes_are_read(cut in 0.0..1.0f64, junk in proptest::collection::vec(any::<u8>(), 0..40), at in 0.0..1.0f64) {
+    fn any_bytes_are_read(cut in any::<prop::sample::Index>(), junk in proptest::collection::vec(any::<u8>(), 0..40), at in any::<prop::sample::Index>()) {
         let id = id_of(1, 1);
         for (harness, lines) in [
             ("claude", transcripts::claude(&id, "/w", &three())),
@@ -109,13 +109,12 @@ proptest! {
         ] {
             let scratch = tempfile::NamedTempFile::new().unwrap();
             let whole = (lines.join("\n") + "\n").into_bytes();
-            let place = |share: f64, length: usize| (share * length as f64) as usize;
-            let mut bytes = whole[..place(cut, whole.len())].to_vec();
+            let mut bytes = whole[..cut.index(whole.len() + 1)].to_vec();
             std::fs::write(scratch.path(), &bytes).unwrap();
             if let Ok(keys) = turn_keys(harness, scratch.path()) {
                 prop_assert!(keys.len() <= 3);
             }
-            let place = place(at, bytes.len());
+            let place = at.index(bytes.len() + 1);
             bytes.splice(place..place, junk.iter().copied());
             std::fs::write(scratch.path(), &bytes).unwrap();
             drop(turn_keys(harness, scratch.path()));
