@@ -39,6 +39,6 @@ pub(super) const CLIENT: Client = Client {
         Ok(fs::read(project.join(format!("{session}.jsonl")))?)
     },
     takes_empty: false,
-    interrupt: Signal::INT,
+    interrupts: &[Signal::INT, Signal::KILL],
     habit: |_| Ok(()),
 };

@@ -56,7 +56,7 @@ trust_level = "trusted"
     },
     record: |world, session| Ok(fs::read(rollout(world, session)?)?),
     takes_empty: true,
-    interrupt: Signal::INT,
+    interrupts: &[Signal::INT, Signal::KILL],
     habit: |_| Ok(()),
 };
 

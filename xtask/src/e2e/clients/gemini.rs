@@ -50,7 +50,7 @@ pub(super) const CLIENT: Client = Client {
         Ok(fs::read(log.ok_or("no chat log")?)?)
     },
     takes_empty: false,
-    interrupt: Signal::KILL,
+    interrupts: &[Signal::KILL],
     habit: blocked_by_any_failure,
 };
 

@@ -42,8 +42,8 @@ struct Client {
     record: fn(&World, session: &str) -> Result<Vec<u8>>,
     /// The client goes on in a session that has no turn yet.
     takes_empty: bool,
-    /// How the third turn is stopped in the middle of a command.
-    interrupt: Signal,
+    /// How the third turn is stopped in the middle of a command; all is played once for each.
+    interrupts: &'static [Signal],
     /// A habit of the client that rwd's way to install its hooks is an answer to, checked once all else is over.
     habit: fn(&World) -> Result,
 }
@@ -66,11 +66,20 @@ pub(super) fn run(name: &str, rwd: &Path, scratch: &Path) -> Result {
     isolation::run(&arguments.into_iter().chain(rest).collect::<Vec<_>>())
 }
 
+/// SIGINT, SIGKILL.
+fn spelt(signal: Signal) -> String {
+    format!("{signal:?}").trim_matches('"').replace("Signal::", "SIG")
+}
+
 /// The scenario of one client, called where there is no network.
 pub(super) fn run_inside(name: &str, rwd: &Path, scratch: &Path) -> Result {
     isolation::check()?;
-    let world = World::set(client(name)?, rwd, scratch)?;
-    let played = scenario::play(&world);
-    world.end_strays();
-    played.map_err(|error| format!("{error}\n{}", world.last_words()).into())
+    let client = client(name)?;
+    for signal in client.interrupts {
+        let world = World::set(client, rwd, &scratch.join(spelt(*signal)), *signal)?;
+        let played = scenario::play(&world);
+        world.end_strays();
+        played.map_err(|error| format!("{error}\n{}", world.last_words()))?;
+    }
+    Ok(())
 }

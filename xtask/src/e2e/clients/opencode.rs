@@ -41,6 +41,6 @@ pub(super) const CLIENT: Client = Client {
     },
     record: |world, session| world.client_says("export", &["export", session]),
     takes_empty: true,
-    interrupt: Signal::KILL,
+    interrupts: &[Signal::KILL],
     habit: |_| Ok(()),
 };

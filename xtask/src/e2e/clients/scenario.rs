@@ -154,7 +154,11 @@ fn three_turns(world: &World) -> Result<(String, Vec<Files>)> {
         states[3].get(&PathBuf::from("long.txt")).is_some_and(|text| text == b"started\n"),
         "turn 3 was not cut off",
     )?;
-    println!("{}: three turns of {session} played, the third stopped by {:?}", client.name, client.interrupt);
+    println!(
+        "{}: three turns of {session} played, the third stopped by {}",
+        client.name,
+        super::spelt(world.interrupt)
+    );
     Ok((session, states))
 }
 

@@ -31,6 +31,8 @@ pub(super) struct World {
     /// The workspace.
     pub(super) shop: PathBuf,
     pub(super) model: Model,
+    /// Stops the third turn.
+    pub(super) interrupt: Signal,
     scratch: PathBuf,
     requests: PathBuf,
     node: Node,
@@ -41,7 +43,7 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn set(client: &'static Client, rwd: &Path, scratch: &Path) -> Result<Self> {
+    pub(super) fn set(client: &'static Client, rwd: &Path, scratch: &Path, interrupt: Signal) -> Result<Self> {
         let node = Node::install()?;
         let (home, bin) = (scratch.join("home"), scratch.join("bin"));
         let shop = home.join("shop");
@@ -60,7 +62,7 @@ impl World {
         let mock = repo::root().join("xtask/e2e/clients/mock.mjs");
         let model = Model::start(&node, &mock, &requests, &[&scripts])?;
         let scratch = scratch.to_owned();
-        let world = Self { client, home, shop, model, scratch, requests, node, bins, count: Cell::new(0) };
+        let world = Self { client, home, shop, model, interrupt, scratch, requests, node, bins, count: Cell::new(0) };
         (client.prepare)(&world)?;
         Ok(world)
     }
@@ -140,7 +142,7 @@ impl World {
         }
         // The command has begun; let it write what it writes before it waits.
         thread::sleep(Duration::from_millis(300));
-        running.signal(self.client.interrupt)?;
+        running.signal(self.interrupt)?;
         running.wait()?;
         self.end_strays();
         Ok(())
