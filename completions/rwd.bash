@@ -85,6 +85,9 @@ _rwd() {
             rwd,show)
                 cmd="rwd__subcmd__show"
                 ;;
+            rwd,sidecar)
+                cmd="rwd__subcmd__sidecar"
+                ;;
             rwd,status)
                 cmd="rwd__subcmd__status"
                 ;;
@@ -134,7 +137,11 @@ _rwd() {
 
     case "${cmd}" in
         rwd)
+<<<<<<< HEAD
             opts="-C -q -v -y -h -V --data-dir --session --index --json --quiet --verbose --color --yes --no-input --force --help --version log save show diff preview to back undo redo recover name drop mark fold status du gc doctor verify init uninstall run adopt session config completions hook demo"
+=======
+            opts="-C -q -v -y -h -V --data-dir --session --index --json --quiet --verbose --color --yes --no-input --force --help --version log save show diff preview to back undo redo recover name drop mark fold status du gc doctor verify adopt session config sidecar completions demo"
+>>>>>>> sidecar
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1394,6 +1401,40 @@ _rwd() {
             return 0
             ;;
         rwd__subcmd__show)
+            opts="-C -q -v -y -h --data-dir --session --index --json --quiet --verbose --color --yes --no-input --force --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --data-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --session)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --index)
+                    COMPREPLY=($(compgen -W "sqlite json" -- "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        rwd__subcmd__sidecar)
             opts="-C -q -v -y -h --data-dir --session --index --json --quiet --verbose --color --yes --no-input --force --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

@@ -65,6 +65,7 @@ complete -c rwd -n "__fish_rwd_needs_command" -f -a "run" -d 'Run a command, wit
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "adopt" -d 'Take over a workspace that moved, or whose directory was replaced'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "session" -d 'Look at session logs of a harness, fork them, check them; needs no workspace'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "config" -d 'Show or change settings'
+complete -c rwd -n "__fish_rwd_needs_command" -f -a "sidecar" -d 'Serve a harness: JSON-RPC on standard input and output (docs/sidecar.md)'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "completions" -d 'Print completions for a shell'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "hook" -d 'Take in what an agent reports on standard input; called by its hooks'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "demo" -d 'Show in a temporary directory what rwd does, and check every byte'
@@ -735,6 +736,21 @@ complete -c rwd -n "__fish_rwd_using_subcommand config; and __fish_seen_subcomma
 complete -c rwd -n "__fish_rwd_using_subcommand config; and __fish_seen_subcommand_from set" -l no-input -d 'Never ask'
 complete -c rwd -n "__fish_rwd_using_subcommand config; and __fish_seen_subcommand_from set" -l force -d 'Go on where rwd refuses as a precaution'
 complete -c rwd -n "__fish_rwd_using_subcommand config; and __fish_seen_subcommand_from set" -s h -l help -d 'Print help'
+complete -c rwd -n "__fish_rwd_using_subcommand sidecar" -s C -d 'Work as if started in DIR' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand sidecar" -l data-dir -d 'Where points are kept [default: $RWD_DATA_DIR, else $XDG_DATA_HOME/rwd]' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand sidecar" -l session -d 'The conversation meant by targets that name none' -r
+complete -c rwd -n "__fish_rwd_using_subcommand sidecar" -l index -d 'Kind of index for a new workspace' -r -f -a "sqlite\t''
+json\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand sidecar" -l color -d 'When to use colours' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand sidecar" -l json -d 'Answer with one JSON object'
+complete -c rwd -n "__fish_rwd_using_subcommand sidecar" -s q -l quiet -d 'Say only what was asked for'
+complete -c rwd -n "__fish_rwd_using_subcommand sidecar" -s v -l verbose -d 'Say what is being done; twice: in detail'
+complete -c rwd -n "__fish_rwd_using_subcommand sidecar" -s y -l yes -d 'Confirm beforehand'
+complete -c rwd -n "__fish_rwd_using_subcommand sidecar" -l no-input -d 'Never ask'
+complete -c rwd -n "__fish_rwd_using_subcommand sidecar" -l force -d 'Go on where rwd refuses as a precaution'
+complete -c rwd -n "__fish_rwd_using_subcommand sidecar" -s h -l help -d 'Print help'
 complete -c rwd -n "__fish_rwd_using_subcommand completions" -s C -d 'Work as if started in DIR' -r -F
 complete -c rwd -n "__fish_rwd_using_subcommand completions" -l data-dir -d 'Where points are kept [default: $RWD_DATA_DIR, else $XDG_DATA_HOME/rwd]' -r -F
 complete -c rwd -n "__fish_rwd_using_subcommand completions" -l session -d 'The conversation meant by targets that name none' -r

@@ -20,7 +20,7 @@ use crate::{
 
 /// The steps, in order.
 const STEPS: &[&str] =
-    &["fetch", "fmt", "tidy", "clippy", "test", "doctest", "doc", "gen", "selftest", "build", "cases"];
+    &["fetch", "fmt", "tidy", "clippy", "test", "doctest", "doc", "gen", "selftest", "build", "clients", "cases"];
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -95,12 +95,24 @@ fn one(step: &str, home: &PathBuf) -> Result<Option<String>> {
         "gen" => itself(home, &["gen", "--check"], minutes(5)),
         "selftest" => itself(home, &["cases", "--selftest"], minutes(30)),
         "build" => bounded(&["build", "--release", "--package", "rwd", "--locked"], minutes(30)),
+        "clients" => python_client(home),
         "cases" => {
             let rwd = repo::target_dir().join("release/rwd");
             itself(home, &["cases", "--rwd", &rwd.to_string_lossy()], minutes(90))
         }
         other => Err(format!("no step {other}").into()),
     }
+}
+
+/// The Python client against the build before. The TypeScript one needs a Node.js that `cargo xtask e2e` installs.
+fn python_client(home: &PathBuf) -> Result<Option<String>> {
+    if !command("python3").arg("--version").output().is_ok_and(|output| output.status.success()) {
+        println!("SKIPPED: there is no python3, so the Python client was not tested");
+        return Ok(None);
+    }
+    let mut tests = isolated(command("python3"), home);
+    tests.env("RWD_BIN", repo::target_dir().join("release/rwd")).env("PYTHONDONTWRITEBYTECODE", "1");
+    end(tests.args(["-m", "unittest", "discover", "-s", "clients/python/tests"]), Duration::from_mins(5))
 }
 
 /// The task runner itself, in the environment of the other steps.

@@ -27,7 +27,8 @@ pub(crate) const COMMAND: fn() -> clap::Command = rwd::cli_command;
 /// Generates everything, or checks that it is as generated.
 pub(crate) fn run(args: &Args) -> Result {
     let mut wanted = generate(COMMAND())?;
-    for (name, schema) in rwd::schemas() {
+    let sidecar = [("rwd.sidecar/1".to_owned(), rwd::sidecar_schemas())];
+    for (name, schema) in rwd::schemas().into_iter().chain(sidecar) {
         let path = Path::new("docs/schemas").join(format!("{}.json", name.replace('/', "-")));
         let mut text = serde_json::to_vec_pretty(&schema)?;
         text.push(b'\n');

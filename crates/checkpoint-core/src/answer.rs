@@ -34,6 +34,9 @@ pub struct SaveRequest {
     pub ended: Option<Timestamp>,
     /// Gives up, leaving a gap, when the walk is not done by then.
     pub deadline: Option<std::time::Duration>,
+    /// The start or the end of a turn does not stand for it, even where it holds the same state: for surfaces that list
+    /// turns elsewhere.
+    pub besides_turns: bool,
 }
 
 impl SaveRequest {
@@ -57,6 +60,7 @@ impl SaveRequest {
             process: None,
             ended: None,
             deadline: None,
+            besides_turns: false,
         }
     }
 }

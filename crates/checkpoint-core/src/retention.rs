@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{OpState, Operation, Point, PointId, PointKind, Quota, SessionKey, Timestamp};
 
 /// Which rule removes a point.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Rule {
     /// Too many turn or manual points in its session.
     Turns,
@@ -67,9 +67,8 @@ pub fn prune(stock: &Stock<'_>, quota: &Quota) -> Pruning {
             newest.insert(&point.session, point.id);
         }
     }
-    let stays = |p: &Point| {
-        stock.pinned.contains(&p.id) || newest.values().any(|id| *id == p.id) || kept_guards.contains(&p.id)
-    };
+    let newest: BTreeSet<PointId> = newest.into_values().collect();
+    let stays = |p: &Point| stock.pinned.contains(&p.id) || newest.contains(&p.id) || kept_guards.contains(&p.id);
     let mut gone: BTreeSet<PointId> = BTreeSet::new();
     for point in stock.points.iter().filter(|p| p.kind == PointKind::Guard && !stays(p)) {
         gone.insert(point.id);
@@ -81,18 +80,23 @@ pub fn prune(stock: &Stock<'_>, quota: &Quota) -> Pruning {
         PointKind::Gap => Some(Rule::Gaps),
         PointKind::Guard => None,
     };
-    for (rule, limit) in
-        [(Rule::Turns, quota.max_turns), (Rule::Checkpoints, quota.max_checkpoints), (Rule::Gaps, quota.max_gaps)]
-    {
-        let sessions: BTreeSet<&SessionKey> = stock.points.iter().map(|p| &p.session).collect();
-        for session in sessions {
-            let mine: Vec<&Point> =
-                stock.points.iter().filter(|p| p.session == *session && class(p) == Some(rule)).collect();
-            let surplus = mine.len().saturating_sub(limit as usize);
-            for point in order_of_removal(&mine, rule).into_iter().filter(|p| !stays(p)).take(surplus) {
-                gone.insert(point.id);
-                pruning.points.push((point.id, rule));
-            }
+    // One pass: a look at every point for each session would grow with the square of a long history.
+    let mut by_session: BTreeMap<(Rule, &SessionKey), Vec<&Point>> = BTreeMap::new();
+    for point in stock.points {
+        if let Some(rule) = class(point) {
+            by_session.entry((rule, &point.session)).or_default().push(point);
+        }
+    }
+    for ((rule, _), mine) in by_session {
+        let limit = match rule {
+            Rule::Turns => quota.max_turns,
+            Rule::Checkpoints => quota.max_checkpoints,
+            _ => quota.max_gaps,
+        };
+        let surplus = mine.len().saturating_sub(limit as usize);
+        for point in order_of_removal(&mine, rule).into_iter().filter(|p| !stays(p)).take(surplus) {
+            gone.insert(point.id);
+            pruning.points.push((point.id, rule));
         }
     }
     let mut bytes = stock.bytes;
@@ -106,6 +110,22 @@ pub fn prune(stock: &Stock<'_>, quota: &Quota) -> Pruning {
         }
     }
     pruning
+}
+
+/// Places between two looks at all points, while there are few.
+const EVERY: u64 = 16;
+
+/// Whether retention shall look at all points now that `newest` is the newest of about 256 times `sample`.
+///
+/// With many points an end of a turn counts as four places. The choice falls by the point's id, which is random: a
+/// history whose turns all have the same length must not miss it for ever.
+pub(crate) fn is_due(sample: u64, turn_ended: bool, newest: &Point) -> bool {
+    if sample < 2 {
+        return turn_ended || newest.ord.0.is_multiple_of(EVERY);
+    }
+    let random =
+        newest.id.as_bytes().iter().fold(0_u64, |all, byte| all.wrapping_mul(257).wrapping_add(u64::from(*byte)));
+    random.is_multiple_of(if turn_ended { EVERY / 4 * sample } else { EVERY * sample })
 }
 
 /// Oldest first; of mutation, step and auto points the first of each turn last.

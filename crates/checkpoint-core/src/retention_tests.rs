@@ -34,6 +34,30 @@ fn turn_points_are_counted_apart_from_mutations() {
     assert_eq!(gone.iter().map(|(n, _)| *n).collect::<Vec<_>>(), [3, 4, 2]);
 }
 
+/// Every so often, in proportion to the number of points, whatever the rhythm of the history.
+#[test]
+fn a_look_at_all_points_comes_the_less_often_the_more_there_are() {
+    let due = |sample, turn_ended, step| {
+        let times = (1..=40_000_u64).map(|n| {
+            let id = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let mut bytes = [0; 16];
+            bytes[..8].copy_from_slice(&(id ^ id >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9).to_be_bytes());
+            bytes[8..].copy_from_slice(&id.to_be_bytes());
+            let like = point(1, "a", PointKind::Mutation, 1, 0);
+            Point { ord: crate::Ord(n * step + 1), id: PointId::from_bytes(bytes), ..like }
+        });
+        times.filter(|newest| is_due(sample, turn_ended, newest)).count()
+    };
+    assert_eq!((due(0, true, 2), due(1, false, 1)), (40_000, 40_000 / 16));
+    for sample in [2, 8, 40] {
+        let expected = 40_000 / 16 / usize::try_from(sample).unwrap();
+        for step in [1, 2, 16, 64] {
+            assert!((expected / 2..=expected * 2).contains(&due(sample, false, step)), "{sample} {step}");
+            assert!((expected * 2..=expected * 8).contains(&due(sample, true, step)), "{sample} {step}");
+        }
+    }
+}
+
 /// TC03, TC06, TC11: the byte rule deletes oldest first and never the newest of a session.
 #[test]
 fn the_byte_rule_is_soft() {

@@ -180,6 +180,19 @@ pub trait SnapshotBackend: BlobStore + Any {
     /// removal; the new pack is synced before the first unlink. Needs the exclusive lock.
     fn gc(&self, live: &LiveObjects, dry_run: bool, progress: &dyn Progress) -> Result<GcReport, SnapshotError>;
 
+    /// True when many small captures have left the store in so many pieces that [`SnapshotBackend::consolidate`] has
+    /// work. Looks at what this handle knows already and touches no disk.
+    fn is_scattered(&self) -> Result<bool, SnapshotError> {
+        Ok(false)
+    }
+
+    /// Joins small pieces of the store. Removes no object, so whatever anybody knows of the store stays true, and looks
+    /// at no tree. What replaces a piece is durable before that piece goes. Needs the exclusive lock. Returns how many
+    /// pieces went. Stopped by `progress` or by an error, it leaves a sound store.
+    fn consolidate(&self, _progress: &dyn Progress) -> Result<u64, SnapshotError> {
+        Ok(0)
+    }
+
     /// Bytes on disk.
     fn usage(&self) -> Result<Usage, SnapshotError>;
 }

@@ -139,6 +139,8 @@ pub(crate) enum Verb {
     /// Show or change settings
     #[command(subcommand)]
     Config(ConfigVerb),
+    /// Serve a harness: JSON-RPC on standard input and output (docs/sidecar.md)
+    Sidecar,
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -168,6 +170,7 @@ impl Verb {
             Self::Drop(_) => "drop",
             Self::Mark(_) => "mark",
             Self::Fold(_) => "fold",
+            Self::Sidecar => "sidecar",
             Self::Status => "status",
             Self::Du => "du",
             Self::Gc(_) => "gc",

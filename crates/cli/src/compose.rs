@@ -93,19 +93,29 @@ fn talks_in(run: &Run, start: &Path) -> bool {
 /// The workspace to save into: the nearest registered one, else the start directory itself, registered now.
 pub(crate) fn find_or_register(run: &Run) -> Result<Located, CliError> {
     let (data, start) = (data_dir(run)?, run.start()?);
+    let (found, located) = register_at(data, &start, run.world.home(), run.global.force)?;
+    stand(run, &found, &start);
+    Ok(located)
+}
+
+/// The same for a canonical directory, whatever run it is for.
+pub(crate) fn register_at(
+    data: DataDir,
+    start: &Path,
+    home: Option<&Path>,
+    force: bool,
+) -> Result<(Found, Located), CliError> {
     let registry = Registry::new(data.clone());
-    let known = registry.find(&start)?;
+    let known = registry.find(start)?;
     // A moved root is its own only after `adopt`; with --force it becomes a workspace of its own.
     let root = known
-        .filter(|found| found.standing != Standing::Moved || !run.global.force)
-        .map_or_else(|| start.clone(), |found| found.root);
-    let home = run.world.home().map(Path::to_owned);
-    let force = run.global.force;
-    let registration = Registration { force, as_new: force, ..Located::registration(&root, home) };
+        .filter(|found| found.standing != Standing::Moved || !force)
+        .map_or_else(|| start.to_owned(), |found| found.root);
+    let registration = Registration { force, as_new: force, ..Located::registration(&root, home.map(Path::to_owned)) };
     let found = registry.register(&root, &registration)?;
     refuse_moved(&found)?;
-    stand(run, &found, &start);
-    Ok(Located::new(found, registry, data))
+    let located = Located::new(found.clone(), registry, data);
+    Ok((found, located))
 }
 
 /// People are shown paths from where they stand.
@@ -120,7 +130,7 @@ fn refuse_moved(found: &Found) -> Result<(), CliError> {
     }
 }
 
-fn kind(choice: IndexChoice) -> IndexKind {
+pub(crate) fn kind(choice: IndexChoice) -> IndexKind {
     match choice {
         IndexChoice::Sqlite => IndexKind::Sqlite,
         IndexChoice::Json => IndexKind::Json,
@@ -269,12 +279,15 @@ impl Opened {
         if !position || address.session.is_some() {
             return Ok(None);
         }
-        for session in self.index.sessions()?.into_iter().filter(|session| !session.key.is_local()) {
-            // A child that was only made has recorded nothing.
-            let of = PointQuery { sessions: vec![session.key], limit: Some(1), ..PointQuery::default() };
-            if session.turn.is_some() || !self.index.points(&of)?.is_empty() {
-                return Ok(None);
-            }
+        let mut sessions = self.index.sessions()?;
+        sessions.retain(|session| !session.key.is_local());
+        // A child that was only made has recorded nothing.
+        let of = sessions.iter().map(|session| session.key.clone()).collect();
+        let any = PointQuery { sessions: of, newest_first: true, limit: Some(1), ..PointQuery::default() };
+        if sessions.iter().any(|session| session.turn.is_some())
+            || (!sessions.is_empty() && !self.index.points(&any)?.is_empty())
+        {
+            return Ok(None);
         }
         if self.engine.find(None, target).is_ok() {
             return Ok(None);

@@ -24,7 +24,7 @@ mod wire;
 mod world;
 
 pub use args::cli_command;
-pub use wire::schemas;
+pub use wire::{schemas, sidecar_schemas};
 pub use world::World;
 
 /// Runs one command line to its end; errors are told on its streams. Gives the exit code.

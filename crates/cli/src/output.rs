@@ -64,6 +64,15 @@ impl Output {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Standard input and output, for a verb that speaks a protocol on them: nothing else uses them from then on.
+    pub(crate) fn take_pipes(&self) -> (Box<dyn BufRead + Send>, Box<dyn Write + Send>) {
+        let streams = &mut *self.streams();
+        (
+            std::mem::replace(&mut streams.stdin, Box::new(io::empty())),
+            std::mem::replace(&mut streams.stdout, Box::new(io::sink())),
+        )
+    }
+
     /// The answer: one object for machines, or what `human` gives for people.
     pub(crate) fn answer<T: Answer>(&self, answer: &T, human: impl FnOnce(&T) -> String) -> Result<(), CliError> {
         self.answer_as(T::VERB, answer, human)

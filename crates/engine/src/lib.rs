@@ -12,6 +12,7 @@
 //! `checkpoint-core`'s seams, with [`SystemClock`], [`SystemIds`] and [`SystemProcesses`] for what no core may take itself.
 
 mod error;
+mod host;
 mod located;
 mod system;
 
@@ -22,6 +23,7 @@ use checkpoint_core::{Approver, Decision, EngineBuilder, Preview};
 use index_store::DataDir;
 
 pub use error::OpenError;
+pub use host::{Host, HostSession, ToolCall};
 pub use located::{Located, journal};
 pub use system::{SystemClock, SystemIds, SystemProcesses};
 

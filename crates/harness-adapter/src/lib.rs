@@ -15,6 +15,7 @@ pub mod install;
 mod logs;
 pub mod named_points;
 pub mod sessions;
+pub mod sidecar;
 mod surroundings;
 mod turn_view;
 

@@ -26,6 +26,15 @@ impl MemoryIndex {
         Self { tree: Arc::new(Mutex::new(Tree::new(Format::CURRENT))) }
     }
 
+    /// Rows that were looked at through all handles, for queries and for batches. Every index asks for the same rows, so
+    /// this is what tests hold the growth of a command's cost to.
+    ///
+    /// # Errors
+    /// [`IndexError::Poisoned`] when another thread panicked with the index in hand.
+    pub fn visited(&self) -> Result<u64, IndexError> {
+        Ok(self.tree.lock().map_err(|_| IndexError::Poisoned)?.visited())
+    }
+
     fn read<T>(&self, query: impl FnOnce(&dyn Rows) -> Result<T, IndexError>) -> Result<T, IndexError> {
         let tree = self.tree.lock().map_err(|_| IndexError::Poisoned)?;
         query(&*tree)

@@ -323,6 +323,25 @@ fn format_of(connection: &Connection) -> Result<Format, IndexError> {
         .check()
 }
 
+/// The statement that reads part of a table, and its values.
+fn selection(table: Table, range: &KeyRange) -> (String, Vec<&dyn ToSql>) {
+    let mut conditions = Vec::new();
+    let mut values: Vec<&dyn ToSql> = Vec::new();
+    for (bound, included, excluded) in [(&range.from, ">=", ">"), (&range.to, "<=", "<")] {
+        let (operator, value) = match bound {
+            Bound::Included(value) => (included, value),
+            Bound::Excluded(value) => (excluded, value),
+            Bound::Unbounded => continue,
+        };
+        values.push(value);
+        conditions.push(format!("key {operator} ?{}", values.len()));
+    }
+    let filter = if conditions.is_empty() { String::new() } else { format!("WHERE {}", conditions.join(" AND ")) };
+    let order = if range.backward { "DESC" } else { "ASC" };
+    let sql = format!("SELECT key, value FROM {} {filter} ORDER BY key {order}", table.name());
+    (sql, values)
+}
+
 /// Rows of a transaction.
 struct SqlRows<'a> {
     connection: &'a Connection,
@@ -340,20 +359,7 @@ impl Rows for SqlRows<'_> {
     }
 
     fn scan(&self, table: Table, range: &KeyRange, visit: &mut Visit<'_>) -> Result<(), IndexError> {
-        let mut conditions = Vec::new();
-        let mut values: Vec<&dyn ToSql> = Vec::new();
-        for (bound, included, excluded) in [(&range.from, ">=", ">"), (&range.to, "<=", "<")] {
-            let (operator, value) = match bound {
-                Bound::Included(value) => (included, value),
-                Bound::Excluded(value) => (excluded, value),
-                Bound::Unbounded => continue,
-            };
-            values.push(value);
-            conditions.push(format!("key {operator} ?{}", values.len()));
-        }
-        let filter = if conditions.is_empty() { String::new() } else { format!("WHERE {}", conditions.join(" AND ")) };
-        let order = if range.backward { "DESC" } else { "ASC" };
-        let sql = format!("SELECT key, value FROM {} {filter} ORDER BY key {order}", table.name());
+        let (sql, values) = selection(table, range);
         let mut statement = self.connection.prepare(&sql).map_err(sql_error)?;
         let mut rows = statement.query(values.as_slice()).map_err(sql_error)?;
         while let Some(row) = rows.next().map_err(sql_error)? {
@@ -430,3 +436,41 @@ fn sql_error(error: rusqlite::Error) -> IndexError {
 const MOVED: i32 = 8 | (4 << 8);
 
 index_store!(SqliteIndex, "sqlite");
+
+#[cfg(test)]
+mod tests {
+    use checkpoint_core::Ord;
+
+    use super::*;
+
+    /// Every read goes down the tree of the key, in the order that is wanted: none looks at rows outside its range, and
+    /// none sorts.
+    #[test]
+    fn every_query_goes_by_the_key() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("index.sqlite");
+        build(&path, Journal::Wal).unwrap();
+        let connection = Connection::open(&path).unwrap();
+        let plan = |sql: &str, values: &[&dyn ToSql]| -> String {
+            let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+            let steps = statement.query_map(values, |row| row.get::<_, String>(3)).unwrap();
+            steps.map(Result::unwrap).collect::<Vec<_>>().join("; ")
+        };
+        for table in Table::ALL {
+            for backward in [false, true] {
+                for (range, how) in [
+                    (KeyRange::all(), "SCAN"),
+                    (KeyRange::prefix("ab"), "SEARCH"),
+                    (KeyRange::ords(Some(Ord(7)), Bound::Unbounded), "SEARCH"),
+                    (KeyRange::ords(None, Bound::Included(Ord(7))), "SEARCH"),
+                ] {
+                    let range = range.backward(backward);
+                    let (sql, values) = selection(table, &range);
+                    let found = plan(&sql, &values);
+                    assert!(found.starts_with(&format!("{how} {}", table.name())), "{sql}: {found}");
+                    assert!(!found.contains("TEMP") && !found.contains("; "), "{sql}: {found}");
+                }
+            }
+        }
+    }
+}

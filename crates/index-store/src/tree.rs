@@ -1,6 +1,7 @@
 //! Rows in memory, and changes to them that can be taken back.
 
 use std::{
+    cell::Cell,
     collections::{BTreeMap, btree_map::Range},
     ops::{Bound, ControlFlow},
 };
@@ -20,11 +21,22 @@ pub(crate) type Content = BTreeMap<String, String>;
 pub(crate) struct Tree {
     pub(crate) format: Format,
     pub(crate) tables: BTreeMap<String, Content>,
+    /// Rows that were looked at.
+    visited: Cell<u64>,
 }
 
 impl Tree {
     pub(crate) const fn new(format: Format) -> Self {
-        Self { format, tables: BTreeMap::new() }
+        Self { format, tables: BTreeMap::new(), visited: Cell::new(0) }
+    }
+
+    /// Rows that were looked at so far.
+    pub(crate) fn visited(&self) -> u64 {
+        self.visited.get()
+    }
+
+    fn visit(&self) {
+        self.visited.set(self.visited.get() + 1);
     }
 
     /// Sets or removes a row and gives what was there.
@@ -45,6 +57,7 @@ impl Rows for Tree {
     }
 
     fn get(&self, table: Table, key: &str) -> Result<Option<String>, IndexError> {
+        self.visit();
         Ok(self.tables.get(table.name()).and_then(|content| content.get(key)).cloned())
     }
 
@@ -54,6 +67,7 @@ impl Rows for Tree {
         };
         let mut rows = select(content, range);
         while let Some((key, document)) = if range.backward { rows.next_back() } else { rows.next() } {
+            self.visit();
             if visit(key, document)? == ControlFlow::Break(()) {
                 break;
             }

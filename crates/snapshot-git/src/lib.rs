@@ -105,7 +105,8 @@ impl GitSnapshots {
         Ok(Self { root, store: Store::open(store_dir)?, cache: cache.to_owned(), options })
     }
 
-    /// How many packs the store has: above 50 a collection is due, outside of any hook (design § 4).
+    /// How many packs the store has, as far as this handle has looked. [`SnapshotBackend::consolidate`] keeps those of
+    /// small captures few.
     ///
     /// # Errors
     /// When the store cannot be listed.
@@ -209,6 +210,14 @@ impl SnapshotBackend for GitSnapshots {
             self.options.epoch.bump().map_err(failed)
         };
         read::gc(&self.store, live, dry_run, progress, &bump)
+    }
+
+    fn is_scattered(&self) -> Result<bool, SnapshotError> {
+        read::is_scattered(&self.store)
+    }
+
+    fn consolidate(&self, progress: &dyn Progress) -> Result<u64, SnapshotError> {
+        read::consolidate(&self.store, progress)
     }
 
     fn usage(&self) -> Result<Usage, SnapshotError> {

@@ -1,6 +1,7 @@
 //! The built program against the real hosts, which this installs from npm below the target directory. Their models are
 //! scripts on loopback.
 
+mod agents;
 mod clients;
 mod dsh;
 mod install;
@@ -9,8 +10,8 @@ mod model;
 
 use crate::{Result, process, repo};
 
-/// Hosts, in the order in which they are run.
-const HOSTS: &[&str] = &["dsh", "claude", "codex", "gemini", "opencode"];
+/// Hosts, in the order in which they are run; `clients` are ours for the sidecar.
+const HOSTS: &[&str] = &["clients", "dsh", "claude", "codex", "gemini", "opencode"];
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -35,15 +36,16 @@ pub(crate) fn run(args: &Args) -> Result {
         None => build()?,
     };
     if let (Some(scratch), [host]) = (&args.inside, args.hosts.as_slice()) {
-        return clients::run_inside(host, &rwd, scratch);
+        return agents::run_inside(host, &rwd, scratch);
     }
     let mut failed = Vec::new();
     for host in HOSTS.iter().filter(|host| args.hosts.is_empty() || args.hosts.iter().any(|asked| asked == **host)) {
         println!("=== {host}");
         let scratch = tempfile::Builder::new().prefix("rwd-e2e-").tempdir()?;
         let done = match *host {
+            "clients" => clients::run(&rwd),
             "dsh" => dsh::run(&rwd, scratch.path()),
-            client => clients::run(client, &rwd, scratch.path()),
+            agent => agents::run(agent, &rwd, scratch.path()),
         };
         match &done {
             Ok(()) => println!("=== {host}: ok"),

@@ -1,12 +1,12 @@
 //! Names, removal, retention, verification, garbage collection.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
-use crate::retention::{Stock, prune};
+use crate::retention::{Stock, is_due, prune};
 use crate::{
-    Batch, BoundarySeq, Damage, DropReason, EngineError, EngineEvent, GcReport, IndexOp, LiveObjects, LockMode, Name,
-    OpState, Operation, Point, PointId, PointKind, PointQuery, SessionKey, Snapshot, SnapshotError, Verified,
-    VerifyLevel, check_name,
+    Batch, BoundarySeq, Damage, DropReason, EngineError, EngineEvent, GcReport, IndexOp, LiveObjects, LockError,
+    LockMode, Name, OpState, Operation, Point, PointId, PointKind, PointQuery, SessionKey, Snapshot, SnapshotError,
+    Verified, VerifyLevel, check_name,
 };
 
 use super::Engine;
@@ -130,6 +130,18 @@ impl Engine {
         Ok(dropped)
     }
 
+    /// Whether it is time for [`Engine::prune`], after a capture or at the end of a turn: with few points at each end
+    /// of a turn and every 16th place; with many less often, so that the captures between two looks at all points grow
+    /// with their number.
+    pub fn prune_is_due(&self, turn_ended: bool) -> Result<bool, EngineError> {
+        let newest = PointQuery { newest_first: true, limit: Some(1), ..PointQuery::default() };
+        let Some(newest) = self.parts.index.points(&newest)?.pop() else { return Ok(false) };
+        // Ids are random, so this is one point in 256.
+        let sample = PointQuery { id_prefix: Some("00".to_owned()), limit: Some(256), ..PointQuery::default() };
+        let sample = self.parts.index.points(&sample)?.len() as u64;
+        Ok(is_due(sample, turn_ended, &newest))
+    }
+
     /// Applies retention (design § 8). Cheap when nothing is over a limit; never part of a transaction.
     pub fn prune(&self, own_bytes: u64) -> Result<Vec<PointId>, EngineError> {
         if self.parts.index.open_intent()?.is_some() {
@@ -198,6 +210,20 @@ impl Engine {
             }
         }
         Ok(self.parts.snapshots.gc(&live, dry_run, &*self.parts.progress)?)
+    }
+
+    /// Joins small pieces of the store when captures have left too many (design § 4), and says how many went. For after
+    /// the answer: with nothing to do it costs nothing, and while anybody else works on the workspace it does nothing.
+    /// Only objects are moved, so an open intent is no obstacle.
+    pub fn consolidate(&self) -> Result<u64, EngineError> {
+        if !self.parts.snapshots.is_scattered()? {
+            return Ok(0);
+        }
+        let _held = match self.parts.lock.acquire(LockMode::Exclusive, Duration::ZERO) {
+            Err(LockError::Busy) => return Ok(0),
+            held => held?,
+        };
+        Ok(self.parts.snapshots.consolidate(&*self.parts.progress)?)
     }
 
     /// Checks every point and remembers which cannot be restored.

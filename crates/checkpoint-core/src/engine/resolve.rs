@@ -157,7 +157,9 @@ impl Engine {
     }
 
     fn has_points(&self, session: &SessionKey) -> Result<bool, EngineError> {
-        let query = PointQuery { sessions: vec![session.clone()], limit: Some(1), ..PointQuery::default() };
+        // Who is asked about has mostly worked of late.
+        let query =
+            PointQuery { sessions: vec![session.clone()], newest_first: true, limit: Some(1), ..PointQuery::default() };
         Ok(!self.parts.index.points(&query)?.is_empty())
     }
 

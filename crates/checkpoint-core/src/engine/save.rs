@@ -14,6 +14,9 @@ use super::attribution::{Latest, Since, Walk};
 
 /// Walks that are begun again because somebody else recorded something meanwhile.
 const ATTEMPTS: usize = 16;
+/// A harness that tells an event twice does so at once: only so many places back is its record looked for, however long
+/// the history is.
+const REPEATED_WITHIN: u64 = 256;
 
 impl Engine {
     /// Captures the workspace. A capture that ends without a record leaves a gap ([`EngineError::Gap`]).
@@ -56,7 +59,7 @@ impl Engine {
     fn save_once(&self, request: &SaveRequest) -> Result<Saved, EngineError> {
         let follows = self.parts.index.newest()?;
         let latest = self.latest()?;
-        if let Some(point) = self.same_event(request)? {
+        if let Some(point) = self.same_event(request, follows)? {
             return Ok(Saved { point, created: false, skipped: Vec::new(), warnings: Vec::new() });
         }
         let started = self.parts.clock.now();
@@ -160,7 +163,7 @@ impl Engine {
     }
 
     /// The record of this very event (design § 11, idempotency key).
-    fn same_event(&self, request: &SaveRequest) -> Result<Option<Point>, EngineError> {
+    fn same_event(&self, request: &SaveRequest, newest: Ord) -> Result<Option<Point>, EngineError> {
         if request.call_id.is_none() {
             return Ok(None);
         }
@@ -169,7 +172,7 @@ impl Engine {
             kinds: vec![request.kind],
             restorable: true,
             newest_first: true,
-            limit: Some(64),
+            after: Some(Ord(newest.0.saturating_sub(REPEATED_WITHIN))),
             ..PointQuery::default()
         };
         Ok(self
@@ -197,6 +200,7 @@ impl Engine {
             && record.snapshot == Some(captured.snapshot)
             && record.listed
             && record.kind != PointKind::Guard
+            && !(request.besides_turns && matches!(record.kind, PointKind::TurnStart | PointKind::TurnEnd))
             && record.damaged.is_none()
             && !record.under_intent
             && record.incarnation == self.parts.place.incarnation

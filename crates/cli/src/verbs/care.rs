@@ -103,9 +103,7 @@ pub(crate) fn gc(run: &Run, args: &GcArgs) -> Result<u8, CliError> {
         }
         out
     });
-    if let Err(error) = opened.index.maintain() {
-        tracing::warn!(%error, "the index was not maintained");
-    }
+    super::tidy_up(&opened);
     ended?;
     Ok(exit::OK)
 }

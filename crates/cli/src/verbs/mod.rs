@@ -17,6 +17,7 @@ mod save;
 mod session;
 mod settings;
 mod show;
+mod sidecar;
 mod status;
 mod talks;
 mod uninstall;
@@ -62,6 +63,7 @@ pub(crate) fn dispatch(run: &Run, verb: Verb) -> Result<u8, CliError> {
         Verb::Adopt => adopt::adopt(run),
         Verb::Session(verb) => session::session(run, &verb),
         Verb::Config(verb) => settings::config(run, &verb),
+        Verb::Sidecar => sidecar::sidecar(run),
         Verb::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut crate::args::cli_command(), "rwd", &mut script);
@@ -83,6 +85,16 @@ fn open(run: &Run) -> Result<Opened, CliError> {
 fn open_located(run: &Run, located: Located) -> Result<Opened, CliError> {
     let settings = Settings::load(&run.world, Some(located.root()), run.global.force)?;
     compose::open(run, located, settings, &|_, _| Ok(asker(run, Consent::Nobody)))
+}
+
+/// Housekeeping of index and store, for after the answer: a failure here takes nothing back from it.
+fn tidy_up(opened: &Opened) {
+    if let Err(error) = opened.index.maintain() {
+        tracing::warn!(%error, "the index was not maintained");
+    }
+    if let Err(error) = opened.engine.consolidate() {
+        tracing::warn!(%error, "the store was not consolidated");
+    }
 }
 
 /// The operation that `rwd recover` would settle. People are told on standard error.

@@ -229,7 +229,7 @@ fn carry_out(run: &Run, verb: &'static str, opened: &Opened, mut wanted: Wanted)
     let done = outcome.operation.map(|op| opened.index.operation(&op)).transpose()?.flatten();
     let answer = restored(run, &outcome, done.as_ref());
     let ended = run.out.answer_as(verb, &answer, |answer| outcome_text(run, answer, &outcome, done.as_ref()));
-    after(opened);
+    super::tidy_up(opened);
     ended?;
     Ok(match outcome.status {
         Status::Restored => exit::OK,
@@ -240,13 +240,6 @@ fn carry_out(run: &Run, verb: &'static str, opened: &Opened, mut wanted: Wanted)
 
 fn touched(preview: &Preview) -> String {
     text::count(preview.plan.touched() as u64, "path")
-}
-
-/// Housekeeping after the answer.
-fn after(opened: &Opened) {
-    if let Err(error) = opened.index.maintain() {
-        tracing::warn!(%error, "the index was not maintained");
-    }
 }
 
 /// Nothing to do is an ordinary answer with exit 6; everything else is an error.
@@ -326,7 +319,7 @@ pub(crate) fn recover(run: &Run, args: &RecoverArgs) -> Result<u8, CliError> {
         }
         out
     });
-    after(&opened);
+    super::tidy_up(&opened);
     ended?;
     Ok(if outcome.status == Status::Partial { exit::PARTIAL } else { exit::OK })
 }

@@ -158,12 +158,9 @@ fn interrupt(
     Ok(code)
 }
 
-/// Retention looks at every point, so captures inside a turn leave it to later ones.
-const EVERY: u64 = 16;
-
-/// Retention and the index's own housekeeping. A failure here takes nothing back from the answer.
+/// Retention and housekeeping. A failure here takes nothing back from the answer.
 fn after(opened: &Opened, point: &Point) {
-    settle(opened, point.kind == PointKind::TurnEnd || point.ord.0.is_multiple_of(EVERY));
+    settle(opened, point.kind == PointKind::TurnEnd);
 }
 
 /// The same at the end of a turn or session, whatever its last point was.
@@ -171,26 +168,17 @@ pub(super) fn retain(opened: &Opened) {
     settle(opened, true);
 }
 
-fn settle(opened: &Opened, retention: bool) {
-    if retention {
-        prune(opened);
-    }
-    maintain(opened);
-}
-
-fn prune(opened: &Opened) {
-    let pruned =
-        opened.snapshots.usage().map_err(CliError::from).and_then(|usage| Ok(opened.engine.prune(usage.own_bytes)?));
-    if let Err(error) = pruned {
+fn settle(opened: &Opened, turn_ended: bool) {
+    let prune = || -> Result<(), CliError> {
+        if opened.engine.prune_is_due(turn_ended)? {
+            opened.engine.prune(opened.snapshots.usage()?.own_bytes)?;
+        }
+        Ok(())
+    };
+    if let Err(error) = prune() {
         tracing::warn!(%error, "retention did not run");
     }
-}
-
-/// The index's own housekeeping.
-pub(super) fn maintain(opened: &Opened) {
-    if let Err(error) = opened.index.maintain() {
-        tracing::warn!(%error, "the index was not maintained");
-    }
+    super::tidy_up(opened);
 }
 
 fn human(run: &Run, answer: &wire::Saved, point: &Point) -> String {

@@ -66,6 +66,11 @@ answers! {
     ErrorAnswer = "error",
 }
 
+/// The schemas of the sidecar's messages, as one document.
+pub fn sidecar_schemas() -> serde_json::Value {
+    harness_adapter::sidecar::schemas()
+}
+
 /// Verbs whose answer has the fields of another's.
 pub(crate) const SAME_AS_TO: [&str; 3] = ["back", "undo", "redo"];
 

@@ -180,7 +180,7 @@ fn sessions_of_clients_are_listed_shown_and_forked() {
         refuse(3, &["session", "fork", &session, "--turn", "9"], "INVALID_BOUNDARY");
         refuse(3, &["session", "fork", &session, "--at", "2"], "OPEN_TURN");
         refuse(3, &["session", "fork", &session, "--child", &id_of(1, 7)], "SESSION_ALREADY_EXISTS");
-        refuse(6, &["session", "show", &format!("{client}:nobody")], "SESSION_NOT_FOUND");
+        refuse(9, &["session", "show", &format!("{client}:nobody")], "SESSION_NOT_FOUND");
         refuse(3, &["session", "repair", &session], "NO_REPAIR");
         assert_eq!(talk.made().len(), 1, "{client}");
         talk.sandbox.ok(&["session", "verify", &session]);

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
+use testkit::transcripts::{self, Told, id_of, key_of};
 
 use crate::sandbox::{Ran, Sandbox, ended, listed};
 
@@ -689,4 +690,45 @@ fn a_directory_that_moves_does_not_move_the_workspace() {
     assert_eq!(ended(child).code, 0);
     assert_eq!(starts(&sandbox), 3);
     assert!(Path::new(&sandbox.store()).exists());
+}
+
+/// The conversation goes back with the files, found by the client's own name of the turn; the child's model and the
+/// parent's are each told once.
+#[test]
+fn a_child_of_a_conversation_is_told_once_what_was_restored() {
+    let sandbox = project();
+    let id = id_of(1, 7);
+    let project = sandbox.home().join(".claude/projects/-work");
+    fs::create_dir_all(&project).unwrap();
+    let log = project.join(format!("{id}.jsonl"));
+    let mut agent = Agent::claude(&sandbox);
+    agent.base["session_id"] = id.as_str().into();
+    agent.base["transcript_path"] = log.to_str().unwrap().into();
+    let cwd = sandbox.work();
+    let mut before = Vec::new();
+    for turn in 1..=3 {
+        before.push(sandbox.tree());
+        let turns: Vec<Told> = (1..=turn).map(|n| Told::plain(&format!("ask {n}"))).collect();
+        let lines = transcripts::claude(&id, cwd.to_str().unwrap(), &turns);
+        let key = key_of(turn);
+        agent.prompt(&key);
+        fs::write(&log, lines.join("\n") + "\n").unwrap();
+        agent.tool(&key, "Edit", &format!("t{turn}"), |s| s.write("src/a.rs", format!("{turn}\n")));
+        agent.stop(&key);
+    }
+    let went = sandbox.json(0, &["to", "t2^", "--both", "--exact", "--yes", "--session", &format!("claude:{id}")]);
+    assert_eq!(sandbox.tree(), before[1]);
+    let child = went["childSessionId"].as_str().unwrap().to_owned();
+    let asked = |agent: &Agent<'_>, key: &str| agent.prompt(key)["hookSpecificOutput"]["additionalContext"].to_string();
+    assert!(asked(&agent, "later").contains("1 path restored (src/a.rs)"));
+    assert_eq!(asked(&agent, "still later"), "null");
+    agent.base["session_id"] = child.as_str().into();
+    agent.base["transcript_path"] = project.join(format!("{child}.jsonl")).to_str().unwrap().into();
+    assert!(asked(&agent, "c1").contains("1 path restored (src/a.rs)"));
+    assert_eq!(asked(&agent, "c2"), "null");
+    // The child goes on where it was cut: its first turn of its own is the second.
+    let log = sandbox.json(0, &["log", "--all"]);
+    let own = |point: &&Value| point["session"] == format!("claude:{child}");
+    let first = log["points"].as_array().unwrap().iter().find(own).unwrap().clone();
+    assert_eq!((first["kind"].as_str(), first["turn"].as_u64()), (Some("turn-start"), Some(2)), "{first}");
 }

@@ -20,7 +20,7 @@ pub(crate) fn check(value: &Value) {
     }
 }
 
-fn conforms(value: &Value, schema: &Value, root: &Value, at: &str) {
+pub(crate) fn conforms(value: &Value, schema: &Value, root: &Value, at: &str) {
     let Some(rules) = schema.as_object() else {
         assert_eq!(schema, &Value::Bool(true), "{at}: {schema}");
         return;
@@ -66,7 +66,19 @@ fn conforms(value: &Value, schema: &Value, root: &Value, at: &str) {
             }
             "minimum" => assert!(value.is_null() || value.as_f64() >= wanted.as_f64(), "{at}: {value} < {wanted}"),
             "maximum" => assert!(value.is_null() || value.as_f64() <= wanted.as_f64(), "{at}: {value} > {wanted}"),
-            "$schema" | "$defs" | "title" | "description" | "format" | "writeOnly" | "readOnly" => {}
+            "const" => assert_eq!(value, wanted, "{at}"),
+            "oneOf" => {
+                // Words of an enumeration, each with its meaning.
+                let words: Vec<&Value> = wanted.as_array().unwrap().iter().map(|word| &word["const"]).collect();
+                assert!(words.contains(&value), "{at}: {value} is none of {words:?}");
+            }
+            "additionalProperties" => {
+                assert_eq!(wanted, &Value::Bool(false), "{at}");
+                for field in value.as_object().into_iter().flat_map(serde_json::Map::keys) {
+                    assert!(schema["properties"].get(field).is_some(), "{at}: {field} is not known");
+                }
+            }
+            "$schema" | "$defs" | "default" | "title" | "description" | "format" | "writeOnly" | "readOnly" => {}
             other => panic!("{at}: the checker does not know {other}"),
         }
     }

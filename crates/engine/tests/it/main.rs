@@ -110,3 +110,44 @@ fn a_root_that_was_moved_is_not_taken_over_silently() {
     let error = rwd_engine::open(&there, &data).unwrap_err();
     assert!(matches!(&error, OpenError::Moved { before, .. } if before.ends_with("w")), "{error}");
 }
+
+/// A root that was replaced is one new incarnation, not another one each time it is opened: else the first points made
+/// there could never be restored without being adopted.
+#[test]
+fn a_replaced_root_is_counted_once() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (root, data) = (scratch.path().join("w"), scratch.path().join("data"));
+    let open = || rwd_engine::open(&root, &data).unwrap().build().place().incarnation;
+    fs::create_dir(&root).unwrap();
+    let first = open();
+    fs::remove_dir(&root).unwrap();
+    fs::create_dir(scratch.path().join("other")).unwrap();
+    fs::create_dir(&root).unwrap();
+    assert_eq!([open(), open()], [first + 1, first + 1]);
+}
+
+/// The host's view: turns and tools are recorded as such, and what a turn did is taken back with it.
+#[test]
+fn a_host_plays_a_turn_and_takes_it_back() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (root, data) = (scratch.path().join("w"), scratch.path().join("data"));
+    fs::create_dir(&root).unwrap();
+    fs::write(root.join("a"), "before").unwrap();
+    let engine = rwd_engine::open(&root, &data).unwrap().approver(Arc::new(rwd_engine::Decided)).build();
+    let host = rwd_engine::Host::new(engine);
+    let mut session = host.session(SessionKey::new("h", "s").unwrap());
+    let begun = session.begin_turn(1, Some(4)).unwrap().point;
+    assert_eq!((begun.kind, begun.position.map(|at| at.seq.0)), (PointKind::TurnStart, Some(4)));
+    fs::write(root.join("a"), "half").unwrap();
+    let call = rwd_engine::ToolCall { name: "bash", id: Some("c"), ..rwd_engine::ToolCall::default() };
+    let first = session.before_tool(&call).unwrap();
+    assert_eq!((first.created, first.point.trigger.as_deref()), (true, Some("bash")));
+    assert!(!session.before_tool(&call).unwrap().created, "the same call");
+    fs::write(root.join("a"), "after").unwrap();
+    assert_eq!(session.end_turn(Some(9)).unwrap().point.turn.map(|turn| turn.0), Some(1));
+    assert_eq!(session.preview("t1^").unwrap().plan.overwrite.len(), 1);
+    session.rewind("t1^").unwrap();
+    assert_eq!(fs::read_to_string(root.join("a")).unwrap(), "before");
+    session.undo().unwrap();
+    assert_eq!(fs::read_to_string(root.join("a")).unwrap(), "after");
+}

@@ -21,6 +21,8 @@ pub struct SessionState {
     pub version: u32,
     /// The newest turn's number; 0 before the first.
     pub last_turn: u32,
+    /// Its prompt, as the harness's transcript calls it.
+    pub anchor: Option<String>,
     /// Steps that ended in that turn.
     pub last_step: u32,
     /// It, while it is open.

@@ -138,6 +138,7 @@ fn begin(
     }
     state.turn = Some(OpenTurn { number, ..OpenTurn::default() });
     (state.last_turn, state.last_step) = (number, 0);
+    state.anchor = key.map(str::to_owned);
     let call = id.map(str::to_owned);
     vec![Action::Save(Capture { kind: PointKind::TurnStart, turn: number, step: None, trigger: None, call })]
 }

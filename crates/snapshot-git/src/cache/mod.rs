@@ -305,6 +305,25 @@ mod tests {
         assert!(cache.find(b"a").is_none());
     }
 
+    /// Sound in every checksum, but of another version: it is dropped, and the next capture that has something to say
+    /// puts a file of this version in its place.
+    #[test]
+    fn a_cache_of_another_version_is_as_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("stat.cache");
+        put(&path, 1, &[(b"a", 1)]);
+        let mut newer = std::fs::read(&path).unwrap();
+        newer[15] = b'2';
+        let sum = crc32fast::hash(&newer[..HEADER - 4]).to_le_bytes();
+        newer[HEADER - 4..HEADER].copy_from_slice(&sum);
+        std::fs::write(&path, &newer).unwrap();
+        assert!(Cache::load(&path, 1).find(b"a").is_none());
+        put(&path, 1, &[(b"b", 2)]);
+        let cache = Cache::load(&path, 1);
+        assert!(cache.find(b"a").is_none());
+        assert_eq!(cache.find(b"b").unwrap().head.mode, 2);
+    }
+
     #[test]
     fn every_cut_and_every_flipped_byte_loses_records_but_never_invents_one() {
         let dir = tempfile::tempdir().unwrap();

@@ -25,8 +25,8 @@ const MOST_PACKS: usize = 50;
 /// Packs below this size are merged first.
 const SMALL: u64 = 16 << 20;
 /// Survivors that one new pack takes, and so the room a collection needs.
-const GROUP: u64 = 128 << 20;
-const PIECE: usize = 256 << 10;
+pub(super) const GROUP: u64 = 128 << 20;
+pub(super) const PIECE: usize = 256 << 10;
 
 /// Removes what `live` does not reach and repacks the rest. The caller holds the exclusive lock.
 ///
@@ -49,6 +49,14 @@ pub(crate) fn gc(
         plan.carry_out(store, progress, bump)?;
     }
     Ok(plan.report)
+}
+
+/// The entries of a pack by offset, each with the bytes that it takes.
+pub(super) fn sized(pack: &Pack) -> io::Result<Vec<(Entry, u64)>> {
+    let mut entries = pack.idx().entries()?;
+    entries.sort_unstable_by_key(|e| e.offset);
+    let ends: Vec<u64> = entries.iter().skip(1).map(|e| e.offset).chain([pack.end()]).collect();
+    Ok(entries.into_iter().zip(ends).map(|(e, end)| (e, end.saturating_sub(e.offset))).collect())
 }
 
 /// Ids of everything that is reachable.
@@ -78,19 +86,24 @@ fn key(id: &ObjectId) -> Id {
     id.as_slice().try_into().unwrap_or([0; 20])
 }
 
-fn tick(progress: &dyn Progress, what: &'static str, done: u64, total: Option<u64>) -> Result<(), SnapshotError> {
+pub(super) fn tick(
+    progress: &dyn Progress,
+    what: &'static str,
+    done: u64,
+    total: Option<u64>,
+) -> Result<(), SnapshotError> {
     if progress.tick(what, done, total).is_break() { Err(SnapshotError::Interrupted) } else { Ok(()) }
 }
 
 /// A pack and what of it has to be kept.
-struct Source {
-    pack: Arc<Pack>,
+pub(super) struct Source {
+    pub(super) pack: Arc<Pack>,
     /// Entries that live here, by offset, with the bytes each takes.
-    kept: Vec<(Entry, u64)>,
-    bytes: u64,
+    pub(super) kept: Vec<(Entry, u64)>,
+    pub(super) bytes: u64,
     /// Hard-linked from elsewhere: its bytes are not ours.
-    linked: bool,
-    keep_as_is: bool,
+    pub(super) linked: bool,
+    pub(super) keep_as_is: bool,
 }
 
 impl Source {
@@ -142,19 +155,17 @@ impl Plan {
         order.sort_by_key(|(damaged, linked, pack)| (*damaged, *linked, std::cmp::Reverse(pack.idx().count())));
         let (all, twice) = stored_ids(&packs)?;
         for (damaged, linked, pack) in order {
-            let mut entries = pack.idx().entries().map_err(at(pack.path()))?;
-            entries.sort_unstable_by_key(|e| e.offset);
+            let entries = sized(pack).map_err(at(pack.path()))?;
             let file = pack.file().map_err(at(pack.path()))?;
             let mut piece = vec![0; PIECE];
-            let ends: Vec<u64> = entries.iter().skip(1).map(|e| e.offset).chain([pack.end()]).collect();
-            let sized = entries.iter().zip(ends).map(|(e, end)| (*e, end.saturating_sub(e.offset)));
+            let count = entries.len();
             // Of an object that is here twice, the copy that stays must be the one that is sound.
             let mut sound = |e: &Entry, len| {
                 !twice.contains(&e.id) || crc_of(&file, e.offset, len, &mut piece).is_ok_and(|crc| crc == e.crc)
             };
-            let kept: Vec<_> =
-                sized.filter(|(e, len)| missing.contains(&e.id) && sound(e, *len) && missing.remove(&e.id)).collect();
-            let whole = kept.len() == entries.len();
+            let mut kept = entries;
+            kept.retain(|(e, len)| missing.contains(&e.id) && sound(e, *len) && missing.remove(&e.id));
+            let whole = kept.len() == count;
             let bytes = kept.iter().map(|(_, n)| n).sum();
             let keep_as_is = whole && !damaged && !linked;
             sources.push(Source { pack: Arc::clone(pack), kept, bytes, linked, keep_as_is });
@@ -285,7 +296,7 @@ fn new_pack_bytes(group: &[Source]) -> u64 {
 }
 
 /// Copies what is kept of a group into a new pack, makes that durable, and removes the old packs.
-fn replace(
+pub(super) fn replace(
     store: &Store,
     group: &[Source],
     bump: &mut dyn FnMut() -> Result<(), SnapshotError>,
@@ -356,7 +367,7 @@ fn copy(store: &Store, source: &Source, writer: &mut PackWriter) -> Result<bool,
     Ok(complete)
 }
 
-fn crc_of(file: &fs::File, offset: u64, len: u64, piece: &mut [u8]) -> io::Result<u32> {
+pub(super) fn crc_of(file: &fs::File, offset: u64, len: u64, piece: &mut [u8]) -> io::Result<u32> {
     let mut crc = crc32fast::Hasher::new();
     let mut at = 0;
     while at < len {

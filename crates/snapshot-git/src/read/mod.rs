@@ -1,5 +1,6 @@
 //! Questions about stored snapshots, and care for the store that holds them. Nothing here looks at a workspace.
 
+mod consolidate;
 mod diff;
 mod gc;
 mod list;
@@ -8,6 +9,7 @@ mod usage;
 mod verify;
 
 pub(crate) use self::{
+    consolidate::{consolidate, is_scattered},
     diff::diff,
     gc::gc,
     list::{list, skipped, state},

@@ -25,7 +25,7 @@ use crate::{
 
 /// What a model workspace has at a path.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Is {
+pub(super) enum Is {
     File(Vec<u8>, u16),
     Link(Vec<u8>),
     Fifo(u16),
@@ -34,7 +34,7 @@ enum Is {
 }
 
 /// A workspace: every path has its directories. Ordered as paths are.
-type Model = BTreeMap<RelPath, Is>;
+pub(super) type Model = BTreeMap<RelPath, Is>;
 
 fn path(text: &str) -> RelPath {
     RelPath::new(text.as_bytes()).unwrap()
@@ -49,6 +49,11 @@ fn model(entries: &[(&str, Is)]) -> Model {
         model.insert(path(name), is.clone());
     }
     model
+}
+
+/// A workspace of one file, with the directories above it.
+pub(super) fn one_file(name: &str, body: &[u8]) -> Model {
+    model(&[(name, Is::File(body.to_vec(), 0o644))])
 }
 
 fn file(body: &str) -> Is {
@@ -66,7 +71,7 @@ fn expected(is: &Is) -> PathState {
 }
 
 /// Writes a model as a capture would.
-fn save(store: &Store, model: &Model) -> Snapshot {
+pub(super) fn save(store: &Store, model: &Model) -> Snapshot {
     let batch = store.batch(true);
     let (tree, meta) = save_dir(&batch, model, None);
     let empty = write_tree(Vec::new());
@@ -163,7 +168,7 @@ fn expected_changes(before: &Model, after: &Model) -> Vec<Change> {
         .collect()
 }
 
-fn check_reads(store: &Store, model: &Model, snapshot: &Snapshot) {
+pub(super) fn check_reads(store: &Store, model: &Model, snapshot: &Snapshot) {
     let visible = || model.iter().filter(|(_, is)| !matches!(is, Is::Skipped(_)));
     let all: Vec<_> = visible().map(|(path, is)| (path.clone(), expected(is))).collect();
     assert_eq!(listed(store, snapshot, None), all);

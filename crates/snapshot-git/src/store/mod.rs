@@ -34,8 +34,8 @@ use idx::Idx;
 pub(crate) use idx::{Entry, Id};
 pub(crate) use layout::{TEMPORARY, temporary};
 pub(crate) use ops::{Ops, at, io_error};
-pub(crate) use pack::{EntryKind, EntryReader, Pack, TRAILER, object_hasher};
-use pack::{HEADER, scan};
+use pack::scan;
+pub(crate) use pack::{EntryKind, EntryReader, HEADER, Pack, TRAILER, object_hasher};
 pub(crate) use writer::{Level, PackWriter};
 
 /// Blobs up to this size are read whole when they are opened.
@@ -153,7 +153,7 @@ impl Store {
         self.load(false)
     }
 
-    /// How many packs there are: above 50 a collection is due, outside of any hook (design § 4).
+    /// How many packs there are.
     pub(crate) fn pack_count(&self) -> Result<usize, SnapshotError> {
         Ok(self.packs()?.len())
     }
@@ -210,6 +210,10 @@ impl Store {
         if scan.whole {
             // On a read-only store the one in memory has to do.
             drop(self.write_idx(&bytes).and_then(|new| self.ops.rename(&new, &idx_path)));
+            if !path.try_exists().unwrap_or(true) {
+                // Its objects are in another pack by now: an index alone would only be litter.
+                drop(self.ops.remove(&idx_path));
+            }
         }
         Pack::new(path.to_owned(), Idx::from_bytes(bytes)?, !scan.whole, &self.open).map(Some)
     }

@@ -5,7 +5,7 @@
 use std::{
     fs::File,
     io::{self, Read},
-    os::unix::fs::FileExt,
+    os::unix::fs::{FileExt, MetadataExt},
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
@@ -42,6 +42,8 @@ pub(crate) struct Pack {
     path: PathBuf,
     idx: Idx,
     len: u64,
+    /// True when the file had another name as well when it was found: a bridge to another repository.
+    linked: bool,
     /// True when the index was made from a pack whose checksum does not hold: readable, but nobody relies on it.
     damaged: bool,
     file: Mutex<Option<Arc<File>>>,
@@ -63,8 +65,9 @@ fn damaged(what: &'static str) -> io::Error {
 impl Pack {
     /// Takes the pack at `path` with its index. `open` counts files kept open, over all packs of a store.
     pub(crate) fn new(path: PathBuf, idx: Idx, damaged: bool, open: &Arc<AtomicUsize>) -> io::Result<Self> {
-        let len = path.metadata()?.len();
-        Ok(Self { path, idx, len, damaged, file: Mutex::new(None), open: Arc::clone(open) })
+        let facts = path.metadata()?;
+        let (len, linked) = (facts.len(), facts.nlink() > 1);
+        Ok(Self { path, idx, len, linked, damaged, file: Mutex::new(None), open: Arc::clone(open) })
     }
 
     /// The pack file.
@@ -85,6 +88,11 @@ impl Pack {
     /// Where its entries end. One that lost its end has no trailer either.
     pub(crate) fn end(&self) -> u64 {
         if self.damaged { self.len } else { self.len.saturating_sub(TRAILER) }
+    }
+
+    /// True when it is a link to another repository's pack, as far as was known when it was found.
+    pub(crate) fn is_linked(&self) -> bool {
+        self.linked
     }
 
     /// True when nobody may rely on it.

@@ -89,6 +89,11 @@ impl Trust {
         Self { local: facts.local && facts.stable_inode, window }
     }
 
+    /// Is a stamp so close to the start of a capture, or so far after it, that a later change may have the same?
+    pub(crate) fn is_racy(self, stamp: &Stamp, start: i64) -> bool {
+        stamp.newest() >= start.saturating_sub(self.window)
+    }
+
     /// Are two stamps the same version of a file?
     pub(crate) fn same(self, a: &Stamp, b: &Stamp) -> bool {
         a.mtime == b.mtime && a.ctime == b.ctime && a.size == b.size && (a.ino == b.ino || !self.local)
@@ -116,6 +121,21 @@ impl Trusts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A stamp equal to the capture's start, one from before a clock that was set back, and what lies at the limit.
+    #[test]
+    fn a_stamp_is_trusted_only_when_it_is_older_than_the_window() {
+        let start = 1_000 * WINDOW;
+        for window in [WINDOW, WIDE_WINDOW] {
+            let trust = Trust { local: true, window };
+            let racy = |mtime: i64, ctime: i64| trust.is_racy(&Stamp { mtime, ctime, ..Stamp::default() }, start);
+            assert!(racy(0, start) && racy(start, 0));
+            assert!(racy(0, start - window) && !racy(0, start - window - 1));
+            assert!(racy(start - window, 0) && !racy(start - window - 1, 0));
+            assert!(racy(0, start + 3_600_000_000_000) && racy(i64::MAX, i64::MIN));
+            assert!(trust.is_racy(&Stamp::default(), i64::MIN), "a clock at its beginning");
+        }
+    }
 
     #[test]
     fn doubtful_file_systems_have_a_wide_window_and_no_inode() {

@@ -180,7 +180,7 @@ impl<'a> Walk<'a> {
 
     /// Stamps close to the start of the capture may hide a later change.
     pub(super) fn racy(&self, trust: Trust, stamp: &Stamp) -> u8 {
-        if stamp.newest() >= self.s.start.saturating_sub(trust.window) { flag::RACY } else { 0 }
+        if trust.is_racy(stamp, self.s.start) { flag::RACY } else { 0 }
     }
 
     /// The id from the cache, where the stamps vouch for it and the store has the object.

@@ -202,6 +202,34 @@ fn after_a_collection_nothing_cached_counts() {
     assert_eq!((blind.snapshot, blind.warnings.len()), (first.snapshot, 1));
 }
 
+/// Joining packs removes no object, so what is cached still counts: no file is read again, in this process and another.
+#[test]
+fn after_a_consolidation_everything_cached_counts() {
+    let mut world = World::new();
+    world.put("still", "never changes");
+    for n in 0..40 {
+        world.put("d/f", n.to_string());
+        world.capture_next();
+    }
+    World::settle();
+    world.capture_next();
+    let mut resident = World::new();
+    std::mem::swap(&mut world.backend, &mut resident.backend);
+    world.reopen();
+    assert!(world.backend.is_scattered().unwrap());
+    let packs = world.backend.pack_count().unwrap() as u64;
+    let went = world.backend.consolidate(&NoProgress).unwrap();
+    assert_eq!(world.backend.pack_count().unwrap() as u64, packs - went);
+    let cached = std::fs::read(world.cache()).unwrap();
+    for backend in [&resident.backend, &world.backend] {
+        let again = crate::world::capture_with(backend, &world.ask);
+        assert_eq!(Some(again.snapshot), world.ask.base);
+        assert_eq!(again.new_bytes, 0);
+        backend.verify(&again.snapshot, VerifyLevel::Rehash).unwrap();
+    }
+    assert_eq!(std::fs::read(world.cache()).unwrap(), cached);
+}
+
 #[test]
 fn a_store_that_lost_its_packs_is_filled_again() {
     let mut world = World::new();
@@ -280,4 +308,98 @@ fn directories_that_change_under_the_walk_are_live() {
     let captured = world.try_capture_with(&Meddler(&world)).unwrap();
     assert!(captured.live.contains(&None), "{:?}", captured.live);
     assert!(captured.live.contains(&Some(path("calm"))), "{:?}", captured.live);
+}
+
+/// A store and a cache that were copied from elsewhere: names, sizes and times of modification agree, and the cache's
+/// objects are there, but these are other files.
+#[test]
+fn a_cache_from_another_place_vouches_for_nothing() {
+    let (mut here, mut there) = (World::new(), World::new());
+    let old = SystemTime::now() - Duration::from_hours(1);
+    for (world, word) in [(&here, "aaaa"), (&there, "bbbb")] {
+        for n in 0..12 {
+            world.put(&format!("d{}/f{n}", n % 3), format!("{word} {n}"));
+            let file = std::fs::File::open(world.abs(&format!("d{}/f{n}", n % 3))).unwrap();
+            file.set_times(FileTimes::new().set_modified(old)).unwrap();
+        }
+    }
+    World::settle();
+    here.capture_next();
+    World::settle();
+    here.capture_next();
+    let truth = there.capture_next();
+    for entry in std::fs::read_dir(here.store().join("objects/pack")).unwrap().map(Result::unwrap) {
+        std::fs::copy(entry.path(), there.store().join("objects/pack").join(entry.file_name())).unwrap();
+    }
+    std::fs::copy(here.cache(), there.cache()).unwrap();
+    there.reopen();
+    let captured = there.capture();
+    assert_eq!(captured.snapshot, truth.snapshot);
+    assert_eq!(content(&there, &captured.snapshot, "d0/f0"), "bbbb 0");
+}
+
+/// Changes a file and captures with another handle, once, in the middle of somebody else's capture.
+struct Overtaker<'w>(&'w World, AtomicBool);
+impl checkpoint_core::Progress for Overtaker<'_> {
+    fn tick(&self, _: &'static str, _: u64, _: Option<u64>) -> std::ops::ControlFlow<()> {
+        if !self.1.swap(true, Ordering::SeqCst) {
+            let world = self.0;
+            world.put("a/f1", "two");
+            World::settle();
+            let other =
+                snapshot_git::GitSnapshots::open(&world.root, &world.store(), &world.cache(), world.options.clone());
+            crate::world::capture_with(&other.unwrap(), &world.ask);
+        }
+        std::ops::ControlFlow::Continue(())
+    }
+}
+
+/// Two processes on one cache: the record of an older state is appended after that of a newer one, and so it wins.
+#[test]
+fn an_older_record_that_is_written_last_hides_nothing() {
+    for changes in 0..3 {
+        let mut world = World::new();
+        for n in 0..900 {
+            world.put(&format!("{}/f{n}", ["a", "b", "c"][n % 3]), "one");
+        }
+        World::settle();
+        world.capture_next();
+        for n in 0..changes {
+            world.put(&format!("a/f{}", 3 + 3 * n), "more");
+        }
+        World::settle();
+        let overtaker = Overtaker(&world, AtomicBool::new(false));
+        world.try_capture_with(&overtaker).unwrap();
+        assert!(overtaker.1.load(Ordering::SeqCst), "nobody came in between");
+        world.reopen();
+        let seen = world.capture();
+        world.ask.policy.verify_by_hash = true;
+        assert_eq!(seen.snapshot, world.capture().snapshot);
+        assert_eq!(content(&world, &seen.snapshot, "a/f1"), "two");
+    }
+}
+
+/// A resident process knows packs and ids; another collects everything it stored. The next capture stores it again.
+#[test]
+fn a_collection_beside_a_resident_handle_takes_nothing_from_its_next_capture() {
+    let mut world = World::new();
+    for n in 0..9 {
+        world.put(&format!("d{}/f", n % 3), n.to_string());
+    }
+    World::settle();
+    let first = world.capture_next();
+    World::settle();
+    world.capture_next();
+    let resident = &world.backend;
+    let collector =
+        snapshot_git::GitSnapshots::open(&world.root, &world.store(), &world.cache(), world.options.clone()).unwrap();
+    assert!(collector.gc(&LiveObjects::default(), false, &NoProgress).unwrap().dropped > 0);
+    // The snapshot it builds upon is gone as well.
+    let again = crate::world::capture_with(resident, &world.ask);
+    assert_eq!(again.snapshot, first.snapshot);
+    for backend in [resident, &collector] {
+        backend.verify(&again.snapshot, VerifyLevel::Rehash).unwrap();
+    }
+    world.reopen();
+    world.backend.verify(&again.snapshot, VerifyLevel::Rehash).unwrap();
 }

@@ -5,6 +5,7 @@ mod anchors;
 mod crash;
 mod folds;
 mod fork;
+mod growth;
 mod history;
 mod kept;
 mod lineage;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use checkpoint_core::{EngineError, PointKind, PointQuery, SaveRequest, SessionKey, Step, Turn};
+use checkpoint_core::{EngineError, PointKind, PointQuery, Position, SaveRequest, Seq, SessionKey, Step, Turn};
 use harness_adapter::hooks::answer::{Answer, reaches_model, reaches_user};
 use harness_adapter::hooks::state::{OpenTurn, SessionState};
 use harness_adapter::hooks::turns::{Action, Capture, step};
@@ -44,7 +44,7 @@ impl Reaction {
                 save::retain(&opened);
                 store::sweep(opened.located.dir.path());
             }
-            Some((opened, false)) => save::maintain(&opened),
+            Some((opened, false)) => crate::verbs::tidy_up(&opened),
             None => {}
         }
     }
@@ -111,6 +111,15 @@ fn unprotected(why: &str) -> String {
 
 fn starts_turn(action: &Action) -> bool {
     matches!(action, Action::Save(capture) if capture.kind == PointKind::TurnStart)
+}
+
+/// Where the conversation is: beginnings and ends of turns count from 0, and the harness's own name of the turn goes
+/// before the count (docs/conversation-doors.md).
+fn position(state: &SessionState, capture: &Capture) -> Option<Position> {
+    let anchor = state.anchor.clone()?;
+    let start = u64::from(capture.turn.saturating_sub(1)) * 2;
+    let seq = if capture.kind == PointKind::TurnEnd { start + 1 } else { start };
+    Some(Position { seq: Seq(seq), anchor: Some(anchor), prefix: None })
 }
 
 /// An error with its causes, on one line.
@@ -231,6 +240,7 @@ impl Hooked<'_> {
             if let (Some(call), Some(turn)) = (&point.call_id, point.turn) {
                 state.remember(call, turn.0);
             }
+            state.anchor = point.position.and_then(|position| position.anchor);
         }
         let newest =
             PointQuery { sessions: vec![session.clone()], newest_first: true, limit: Some(1), ..PointQuery::default() };
@@ -268,7 +278,8 @@ impl Hooked<'_> {
         let ended = match action {
             Action::Save(capture) => {
                 let starts = capture.kind == PointKind::TurnStart;
-                let saved = self.save(session, capture);
+                let position = position(state, &capture);
+                let saved = self.save(session, capture, position);
                 let unrecorded = matches!(
                     saved.as_ref().err().and_then(CliError::engine),
                     Some(EngineError::Gap { point: None, .. })
@@ -295,7 +306,7 @@ impl Hooked<'_> {
         Ok(())
     }
 
-    fn save(&mut self, session: &SessionKey, capture: Capture) -> Result<(), CliError> {
+    fn save(&mut self, session: &SessionKey, capture: Capture, position: Option<Position>) -> Result<(), CliError> {
         let process = (capture.kind == PointKind::TurnStart).then(|| harness::process(&self.event)).flatten();
         let (budget, spent) = (self.budget(), self.begun.elapsed());
         let opened = self.open()?;
@@ -306,6 +317,7 @@ impl Hooked<'_> {
             step: capture.step.map(Step),
             trigger: capture.trigger,
             call_id: capture.call,
+            position,
             process,
             deadline: Some(deadline),
             ..SaveRequest::of(session.clone(), capture.kind)

@@ -24,13 +24,13 @@ impl World {
     fn new(client: &'static str, turns: &[Told]) -> Self {
         let world = Self { home: tempfile::tempdir().unwrap(), client, parent: id_of(1, 7) };
         let lines = match client {
-            "claude" => transcripts::claude(&world.parent, "/work/shop", turns),
-            "codex" => transcripts::codex(&world.parent, "/work/shop", turns),
+            "claude" => transcripts::claude(&world.parent, "/home/user/shop", turns),
+            "codex" => transcripts::codex(&world.parent, "/home/user/shop", turns),
             _ => transcripts::gemini(&world.parent, turns, &[2]),
         };
         fs::create_dir_all(world.log().parent().unwrap()).unwrap();
         if client == "gemini" {
-            fs::write(world.home.path().join("tmp/shop/.project_root"), "/work/shop").unwrap();
+            fs::write(world.home.path().join("tmp/shop/.project_root"), "/home/user/shop").unwrap();
         }
         world.write(&lines);
         world
@@ -39,7 +39,7 @@ impl World {
     fn log(&self) -> PathBuf {
         let id = &self.parent;
         self.home.path().join(match self.client {
-            "claude" => format!("projects/-work-shop/{id}.jsonl"),
+            "claude" => format!("projects/-home-user-shop/{id}.jsonl"),
             "codex" => format!("sessions/2026/03/01/rollout-2026-03-01T10-00-00-{id}.jsonl"),
             _ => format!("tmp/shop/chats/session-2026-03-01T10-00-{}.jsonl", &id[..8]),
         })
@@ -347,14 +347,14 @@ fn bad_ids_of_children_and_other_harnesses_are_refused() {
 fn sessions_are_found_by_their_directory() {
     for client in CLIENTS {
         let world = World::new(client, &three());
-        let here = world.door().working_in(Path::new("/work/shop")).unwrap();
+        let here = world.door().working_in(Path::new("/home/user/shop")).unwrap();
         assert_eq!(here.iter().map(|resident| resident.key.clone()).collect::<Vec<_>>(), [world.source()], "{client}");
-        assert!(world.door().working_in(Path::new("/work")).unwrap().is_empty());
+        assert!(world.door().working_in(Path::new("/home/user")).unwrap().is_empty());
         let away = match client {
             "claude" => World::door(&World { home: tempfile::tempdir().unwrap(), ..World::new(client, &three()) }),
             _ => continue,
         };
-        assert!(away.working_in(Path::new("/work/shop")).unwrap().is_empty());
+        assert!(away.working_in(Path::new("/home/user/shop")).unwrap().is_empty());
     }
 }
 
@@ -404,9 +404,9 @@ fn a_codex_fork_by_reference_is_read_and_copied_whole() {
     let bytes: usize = lines[..kept].iter().map(|line| line.len() + 1).sum();
     let (child, folder) = (id_of(3, 1), world.log().parent().unwrap().to_owned());
     let head = json!({"timestamp":"2026-03-02T00:00:00.000Z","ordinal":kept,"type":"session_meta","payload":{"id":child,"session_id":child,
-        "forked_from_id":world.parent,"forked_from_ordinal_exclusive":kept,"cwd":"/work/shop","history_mode":"paginated",
+        "forked_from_id":world.parent,"forked_from_ordinal_exclusive":kept,"cwd":"/home/user/shop","history_mode":"paginated",
         "history_base":{"thread_id":world.parent,"end_ordinal_exclusive":kept,"end_byte_offset":bytes}}});
-    let more = transcripts::codex(&child, "/work/shop", &[Told::plain("of the fork")]);
+    let more = transcripts::codex(&child, "/home/user/shop", &[Told::plain("of the fork")]);
     let mut own = vec![head.to_string()];
     own.extend(more[1..].iter().map(|line| line.replace(&key_of(1), &key_of(9))));
     let path = folder.join(format!("rollout-2026-03-02T00-00-00-{child}.jsonl"));
@@ -457,7 +457,7 @@ fn the_newest_file_of_a_codex_thread_counts() {
     let kept = lines.iter().position(|line| line.contains("task_complete")).unwrap() + 1;
     let bytes: usize = lines[..kept].iter().map(|line| line.len() + 1).sum();
     let id = &world.parent;
-    let head = json!({"timestamp":"x","ordinal":kept,"type":"session_meta","payload":{"id":id,"cwd":"/work/shop","history_mode":"paginated",
+    let head = json!({"timestamp":"x","ordinal":kept,"type":"session_meta","payload":{"id":id,"cwd":"/home/user/shop","history_mode":"paginated",
         "history_base":{"thread_id":id,"end_ordinal_exclusive":kept,"end_byte_offset":bytes}}});
     let path = world.log().with_file_name(format!("rollout-2026-03-03T00-00-00-{id}_{}.jsonl", id_of(4, 4)));
     fs::write(&path, format!("{head}\n")).unwrap();
@@ -473,12 +473,12 @@ fn a_gemini_session_may_have_a_second_file_without_prompts() {
     fs::write(&stub, world.lines()[..2].join("\n") + "\n").unwrap();
     let door = world.door();
     assert_eq!(door.location(&world.source()), Some(world.log()));
-    assert_eq!(door.working_in(Path::new("/work/shop")).unwrap().len(), 1);
+    assert_eq!(door.working_in(Path::new("/home/user/shop")).unwrap().len(), 1);
     door.fork(&world.request(world.end_of(1), 1)).unwrap();
     // Two with prompts: nobody can tell which one is meant.
     fs::copy(world.log(), &stub).unwrap();
     assert_eq!(door.header(&world.source()).unwrap_err().code(), "CORRUPT_LOG");
-    assert_eq!(door.working_in(Path::new("/work/shop")).unwrap().len(), 2, "the child and its parent");
+    assert_eq!(door.working_in(Path::new("/home/user/shop")).unwrap().len(), 2, "the child and its parent");
 }
 
 fn told() -> impl Strategy<Value = Told> {

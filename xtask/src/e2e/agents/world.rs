@@ -59,7 +59,7 @@ impl World {
         let scripts = scratch.join("scripts.json");
         super::super::write(&scripts, &json!({ "root": shop, "scripts": scenario::scripts() }).to_string())?;
         let requests = scratch.join("requests.jsonl");
-        let mock = repo::root().join("xtask/e2e/clients/mock.mjs");
+        let mock = repo::root().join("xtask/e2e/agents/mock.mjs");
         let model = Model::start(&node, &mock, &requests, &[&scripts])?;
         let scratch = scratch.to_owned();
         let world = Self { client, home, shop, model, interrupt, scratch, requests, node, bins, count: Cell::new(0) };

@@ -1,0 +1,155 @@
+//! Turns, steps, captures.
+
+use std::sync::Arc;
+
+use checkpoint_core::{
+    Beat, EngineError, PointKind, Position, SaveRequest, Saved, Seq, SessionKey, SessionLog, Step, Turn,
+};
+
+use super::super::problem::{Failed, innermost};
+use super::super::protocol::{
+    self as wire, Capture, CaptureKind, Captured, Done, GapMade, Interrupted, StepBegin, StepEnd, TurnBegin, TurnEnd,
+    TurnInterrupt, skipped,
+};
+use super::super::server::locked;
+use super::super::shape::{consistency, word};
+use super::{Needs, Place, Scene};
+
+fn counted(what: &str, number: u32) -> Result<u32, Failed> {
+    if number == 0 { Err(Failed::params(format!("{what}s are counted from 1"))) } else { Ok(number) }
+}
+
+fn position(given: Option<wire::Position>) -> Option<Position> {
+    given.map(|given| Position { seq: Seq(given.ordinal), anchor: given.anchor, prefix: None })
+}
+
+fn heard(at: Place<'_>, session: &SessionKey, position: Option<&wire::Position>, beat: Beat) {
+    if let Some(position) = position {
+        at.state.logs.heard(session, Seq(position.ordinal), beat);
+    }
+}
+
+pub(super) fn turn_begin(at: Place<'_>, asked: TurnBegin) -> Result<Captured, Failed> {
+    let turn = Turn(counted("turn", asked.turn)?);
+    let key = at.session(&asked.session)?.key.clone();
+    heard(at, &key, asked.position.as_ref(), Beat::TurnStart(turn));
+    let process = locked(&at.state.process).clone();
+    let request = SaveRequest {
+        turn: Some(turn),
+        position: position(asked.position),
+        process,
+        ..SaveRequest::of(key, PointKind::TurnStart)
+    };
+    take(at, &asked.session, request, asked.deadline_ms, asked.host_state)
+}
+
+pub(super) fn turn_end(at: Place<'_>, asked: TurnEnd) -> Result<Captured, Failed> {
+    let turn = Turn(counted("turn", asked.turn)?);
+    let key = at.session(&asked.session)?.key.clone();
+    heard(at, &key, asked.position.as_ref(), Beat::TurnEnd(turn));
+    let position = position(asked.position).map(|position| {
+        // Without it less is checked when the conversation is cut there.
+        let prefix = at.state.logs.prefix_digest(&key, position.seq).ok();
+        Position { prefix, ..position }
+    });
+    let request =
+        SaveRequest { turn: Some(turn), position, trigger: asked.reason, ..SaveRequest::of(key, PointKind::TurnEnd) };
+    take(at, &asked.session, request, asked.deadline_ms, asked.host_state)
+}
+
+pub(super) fn interrupt(at: Place<'_>, asked: &TurnInterrupt) -> Result<Interrupted, Failed> {
+    let scene = at.scene(&asked.session, Needs::default())?;
+    Ok(Interrupted { turn: scene.engine.interrupt(&scene.open.key)?.0 })
+}
+
+pub(super) fn step_begin(at: Place<'_>, asked: &StepBegin) -> Result<Done, Failed> {
+    let open = at.session(&asked.session)?;
+    let (turn, step) = (Turn(counted("turn", asked.turn)?), Step(counted("step", asked.step)?));
+    heard(at, &open.key, asked.position.as_ref(), Beat::StepStart(turn, step));
+    Ok(Done {})
+}
+
+pub(super) fn step_end(at: Place<'_>, asked: &StepEnd) -> Result<Done, Failed> {
+    let open = at.session(&asked.session)?;
+    let (turn, step) = (Turn(counted("turn", asked.turn)?), Step(counted("step", asked.step)?));
+    heard(at, &open.key, asked.position.as_ref(), Beat::StepEnd(turn, step));
+    Ok(Done {})
+}
+
+pub(super) fn capture(at: Place<'_>, asked: Capture) -> Result<Captured, Failed> {
+    let kind = match asked.kind {
+        CaptureKind::Step => PointKind::Step,
+        CaptureKind::Mutation => PointKind::Mutation,
+        CaptureKind::Auto => PointKind::Auto,
+        CaptureKind::Manual => PointKind::Manual,
+    };
+    let request = SaveRequest {
+        turn: asked.turn.map(|turn| counted("turn", turn)).transpose()?.map(Turn),
+        step: asked.step.map(|step| counted("step", step)).transpose()?.map(Step),
+        trigger: asked.trigger,
+        call_id: asked.call_id,
+        note: asked.note,
+        name: asked.name,
+        position: position(asked.position),
+        besides_turns: asked.besides_turns,
+        ..SaveRequest::of(at.session(&asked.session)?.key.clone(), kind)
+    };
+    take(at, &asked.session, request, asked.deadline_ms, asked.host_state)
+}
+
+fn take(
+    at: Place<'_>,
+    session: &str,
+    request: SaveRequest,
+    deadline_ms: Option<u64>,
+    host_state: Option<String>,
+) -> Result<Captured, Failed> {
+    let scene = at.scene(session, Needs { host_state, budget: at.call.left(deadline_ms), ..Needs::default() })?;
+    let request = SaveRequest { deadline: at.call.left(deadline_ms), ..request };
+    match scene.engine.save(&request) {
+        Ok(saved) => Ok(taken(at, &scene, saved)),
+        Err(EngineError::Gap { point: Some(point), source }) if !at.call.is_cancelled() => {
+            let recorded = scene.engine.index().point(&point)?;
+            let why = innermost(&source);
+            Ok(Captured {
+                id: None,
+                tree: None,
+                created: false,
+                changed: 0,
+                files: 0,
+                skipped: Vec::new(),
+                new_bytes: 0,
+                consistency: "live".to_owned(),
+                ms: at.call.ms(),
+                warnings: scene.rules.warnings,
+                gap: Some(GapMade {
+                    id: Some(point.to_string()),
+                    reason: recorded.map_or_else(|| "failed".to_owned(), |gap| word(&gap.gap)),
+                    code: why.code().to_owned(),
+                    message: why.to_string(),
+                }),
+            })
+        }
+        Err(EngineError::Gap { .. }) if at.call.is_cancelled() => Err(Failed::interrupted()),
+        Err(error) => Err(at.failed(error)),
+    }
+}
+
+fn taken(at: Place<'_>, scene: &Scene, saved: Saved) -> Captured {
+    let Saved { point, created, skipped: left_out, warnings } = saved;
+    let (workspace, rules, recorded) = (Arc::clone(&scene.workspace), scene.rules.clone(), point.clone());
+    at.call.later(move || workspace.after(&rules, &recorded));
+    Captured {
+        id: Some(point.id.to_string()),
+        tree: point.snapshot.map(|snapshot| snapshot.tree.to_string()),
+        created,
+        changed: if created { point.changed } else { 0 },
+        files: point.files,
+        skipped: skipped(&left_out),
+        new_bytes: if created { point.new_bytes } else { 0 },
+        consistency: consistency(point.consistency).to_owned(),
+        ms: at.call.ms(),
+        warnings: warnings.into_iter().chain(scene.rules.warnings.iter().cloned()).collect(),
+        gap: None,
+    }
+}

@@ -1,0 +1,114 @@
+//! What grows with the number of points, and what must not.
+
+use checkpoint_core::{
+    Batch, CapturePolicy, IndexOp, LockMode, Point, PointId, PointKind, PointQuery, SaveRequest, SessionKey, StoreLock,
+    Turn,
+};
+
+use crate::world::{Kind, World, exactly};
+
+fn packs(world: &World) -> usize {
+    let dir = world.base().join("store/git/objects/pack");
+    std::fs::read_dir(dir)
+        .unwrap()
+        .filter(|e| e.as_ref().unwrap().path().extension().is_some_and(|e| e == "pack"))
+        .count()
+}
+
+/// Small captures are joined after the answer, never while anybody else works on the workspace, and every point is
+/// restored from what they became.
+#[test]
+fn packs_stay_few_and_points_whole() {
+    let world = World::new(Kind::Sqlite, false, CapturePolicy::default());
+    let mut made = Vec::new();
+    for n in 0..60 {
+        world.write("a/b/c/d/f", &format!("content {n}"));
+        made.push(world.save().point);
+        let waits = n == 40;
+        let busy = waits.then(|| world.lock.acquire(LockMode::Shared, std::time::Duration::ZERO).unwrap());
+        let went = world.engine.consolidate().unwrap();
+        drop(busy);
+        assert!(!waits || went == 0);
+        assert!(packs(&world) <= 50, "{}", packs(&world));
+    }
+    assert!(packs(&world) < 34, "{}", packs(&world));
+    for n in [0, 17, 33, 59] {
+        world.engine.restore(&exactly(made[n].id)).unwrap();
+        assert_eq!(world.read("a/b/c/d/f"), format!("content {n}"));
+    }
+    assert!(world.engine.verify(checkpoint_core::VerifyLevel::Rehash).unwrap().damaged.is_empty());
+    assert_eq!(world.engine.index().points(&PointQuery::default()).unwrap().len(), 60 + 4);
+    // Nor beside somebody who has the workspace for himself.
+    let _held = world.lock.acquire(LockMode::Exclusive, std::time::Duration::ZERO).unwrap();
+    assert_eq!(world.engine.consolidate().unwrap(), 0);
+    assert!(world.engine.save(&SaveRequest::manual()).is_err());
+}
+
+/// A history of `n` more points of other sessions.
+fn lengthen(world: &World, n: u32) {
+    let index = world.engine.index();
+    let like =
+        index.points(&PointQuery { newest_first: true, limit: Some(1), ..PointQuery::default() }).unwrap().remove(0);
+    for k in 1..=n {
+        let mut id = [77; 16];
+        id[..8].copy_from_slice(&u64::from(k).wrapping_mul(0x2545_f491_4f6c_dd1d).to_be_bytes());
+        let session = format!("claude:other-{}", k % 7);
+        let point = Point {
+            ord: index.newest().unwrap().next(),
+            id: PointId::from_bytes(id),
+            session: SessionKey::parse(&session).unwrap(),
+            turn: Some(Turn(k)),
+            kind: PointKind::TurnEnd,
+            ..like.clone()
+        };
+        let ops = vec![IndexOp::PutPoint { point: Box::new(point), interval: vec![] }];
+        index.apply(&Batch { follows: None, ops }).unwrap();
+    }
+}
+
+/// Rows of the index that captures, and what a list shows, look at after `n` points.
+fn rows(n: u32) -> Vec<(&'static str, u64)> {
+    let world = World::plain();
+    world.write("a", "0");
+    world.save();
+    lengthen(&world, n);
+    let mut costs = Vec::new();
+    let mut cost = |what, act: &dyn Fn()| {
+        let before = world.memory.visited().unwrap();
+        act();
+        costs.push((what, world.memory.visited().unwrap() - before));
+    };
+    let event = |kind, call: &str| {
+        let call_id = Some(call.to_owned()).filter(|call| !call.is_empty());
+        let session = SessionKey::parse("claude:here").unwrap();
+        world.engine.save(&SaveRequest { call_id, ..SaveRequest::of(session, kind) }).unwrap();
+        world.engine.prune_is_due(kind == PointKind::TurnEnd).unwrap();
+    };
+    cost("manual", &|| {
+        world.write("a", "1");
+        world.save();
+    });
+    cost("turn start", &|| event(PointKind::TurnStart, "start"));
+    cost("mutation", &|| {
+        world.write("a", "2");
+        event(PointKind::Mutation, "call 1");
+    });
+    cost("the same again", &|| event(PointKind::Mutation, "call 1"));
+    cost("nothing changed", &|| event(PointKind::Mutation, "call 2"));
+    cost("turn end", &|| event(PointKind::TurnEnd, "end"));
+    let newest = PointQuery { newest_first: true, limit: Some(20), ..PointQuery::default() };
+    cost("list of twenty", &|| drop(world.engine.index().points(&newest).unwrap()));
+    cost("unprotected", &|| drop(world.engine.unprotected().unwrap()));
+    costs
+}
+
+/// However long the history is, a capture looks at a bounded number of rows: what grows is one in 256, and stops there.
+#[test]
+fn captures_and_short_lists_cost_the_same_after_ten_thousand_points() {
+    let (short, long) = (rows(600), rows(10_000));
+    for ((what, few), (_, many)) in short.iter().zip(&long) {
+        let sample = 2 * 10_000 / 256;
+        assert!(*many <= few + 2 * sample, "{what}: {few} rows after 600 points, {many} after 10,000");
+        assert!(*many < 500, "{what}: {many} rows");
+    }
+}
