@@ -77,11 +77,20 @@ impl SessionLog for Logs {
         self.door(source).map_or_else(|_| uuid.to_owned(), |door| door.name_child(source, uuid))
     }
 
-    /// Of every harness, newest first.
+    /// Of every harness, newest first. One whose logs cannot be listed hides only its own, unless there are no others.
     fn working_in(&self, dir: &Path) -> Result<Vec<Resident>, SessionError> {
-        let mut all = Vec::new();
-        for door in self.doors.values() {
-            all.extend(door.working_in(dir)?);
+        let (mut all, mut failed) = (Vec::new(), None);
+        for (harness, door) in &self.doors {
+            match door.working_in(dir) {
+                Ok(here) => all.extend(here),
+                Err(error) => {
+                    tracing::warn!(%error, harness, "its sessions cannot be listed");
+                    failed = Some(error);
+                }
+            }
+        }
+        if let Some(error) = failed.filter(|_| all.is_empty()) {
+            return Err(error);
         }
         all.sort_by_key(|resident| std::cmp::Reverse(resident.seen));
         Ok(all)

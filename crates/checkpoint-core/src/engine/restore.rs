@@ -97,7 +97,7 @@ impl Engine {
         let found = self.look_up(request.session.as_ref(), &request.target, &known)?;
         let mut notes = found.notes.clone();
         // A log that is damaged or was rewritten does not keep files from going back alone.
-        let cut = match request.scope {
+        let mut cut = match request.scope {
             Scope::Files => None,
             wanted => match self.cut(&found, &known, request.boundary) {
                 Err(EngineError::Session(why @ SessionError::Unplaced { .. })) if wanted == Scope::Default => {
@@ -108,8 +108,14 @@ impl Engine {
             },
         };
         // What the harness would refuse afterwards stops the operation before anything is written.
-        if let Some(cut) = &cut {
-            self.parts.sessions.check_fork(&cut.session, cut.boundary)?;
+        let refused = cut.as_ref().map_or(Ok(()), |cut| self.parts.sessions.check_fork(&cut.session, cut.boundary));
+        match refused {
+            // There is no conversation to go back to; files are not kept from going back for that.
+            Err(why @ SessionError::NothingLeft { .. }) if request.scope == Scope::Default => {
+                notes.push(format!("files only: {why}: to begin anew, start a fresh session in its client"));
+                cut = None;
+            }
+            refused => refused?,
         }
         // Asked only where there is a cut, which was read from the log: what goes back alone does not need it.
         let ends_there = match &cut {

@@ -124,8 +124,10 @@ fn before_the_first_prompt_only_codex_has_a_conversation() {
             assert_eq!(refused["error"]["code"], "NOTHING_LEFT", "{client}");
             assert!(refused.to_string().contains("fresh session"), "{refused}");
             assert_eq!((talk.sandbox.tree(), talk.made().len()), (before, 0), "{client}");
-            let files = ["to", "t1^", "--files", "--yes", "--overwrite-drift", "--session", &session];
-            talk.sandbox.ok(&files);
+            // Asked for neither half alone, files go back, and it is said why the conversation does not.
+            let went = talk.sandbox.json(0, &["to", "t1^", "--yes", "--overwrite-drift", "--session", &session]);
+            assert_eq!((&went["childSessionId"], talk.made().len()), (&Value::Null, 0), "{client}");
+            assert!(went["notes"].to_string().contains("fresh session"), "{went}");
         }
         assert_eq!(talk.sandbox.read("a"), "0\n", "{client}");
     }
