@@ -137,11 +137,7 @@ _rwd() {
 
     case "${cmd}" in
         rwd)
-<<<<<<< HEAD
-            opts="-C -q -v -y -h -V --data-dir --session --index --json --quiet --verbose --color --yes --no-input --force --help --version log save show diff preview to back undo redo recover name drop mark fold status du gc doctor verify init uninstall run adopt session config completions hook demo"
-=======
-            opts="-C -q -v -y -h -V --data-dir --session --index --json --quiet --verbose --color --yes --no-input --force --help --version log save show diff preview to back undo redo recover name drop mark fold status du gc doctor verify adopt session config sidecar completions demo"
->>>>>>> sidecar
+            opts="-C -q -v -y -h -V --data-dir --session --index --json --quiet --verbose --color --yes --no-input --force --help --version log save show diff preview to back undo redo recover name drop mark fold status du gc doctor verify init uninstall run adopt session config sidecar completions hook demo"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
