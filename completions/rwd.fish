@@ -57,6 +57,7 @@ complete -c rwd -n "__fish_rwd_needs_command" -f -a "fold" -d 'Replace what foll
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "status" -d 'Show how this workspace is protected'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "du" -d 'Show how much is stored'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "gc" -d 'Remove what is no longer needed'
+complete -c rwd -n "__fish_rwd_needs_command" -f -a "purge" -d 'Take content out of every point for good, as a secret that was stored'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "doctor" -d 'Check the installation and this workspace\'s store'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "verify" -d 'Check that every point can be restored'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "init" -d 'Set up the agents that are here, and make the first point'
@@ -431,6 +432,23 @@ complete -c rwd -n "__fish_rwd_using_subcommand gc" -s y -l yes -d 'Confirm befo
 complete -c rwd -n "__fish_rwd_using_subcommand gc" -l no-input -d 'Never ask'
 complete -c rwd -n "__fish_rwd_using_subcommand gc" -l force -d 'Go on where rwd refuses as a precaution'
 complete -c rwd -n "__fish_rwd_using_subcommand gc" -s h -l help -d 'Print help'
+complete -c rwd -n "__fish_rwd_using_subcommand purge" -l match -d 'Paths that match GLOB, with all below them; from the workspace\'s root, as capture.excludes' -r
+complete -c rwd -n "__fish_rwd_using_subcommand purge" -s C -d 'Work as if started in DIR' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand purge" -l data-dir -d 'Where points are kept [default: $RWD_DATA_DIR, else $XDG_DATA_HOME/rwd]' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand purge" -l session -d 'The conversation meant by targets that name none' -r
+complete -c rwd -n "__fish_rwd_using_subcommand purge" -l index -d 'Kind of index for a new workspace' -r -f -a "sqlite\t''
+json\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand purge" -l color -d 'When to use colours' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand purge" -l dry-run -d 'Only say what would go'
+complete -c rwd -n "__fish_rwd_using_subcommand purge" -l json -d 'Answer with one JSON object'
+complete -c rwd -n "__fish_rwd_using_subcommand purge" -s q -l quiet -d 'Say only what was asked for'
+complete -c rwd -n "__fish_rwd_using_subcommand purge" -s v -l verbose -d 'Say what is being done; twice: in detail'
+complete -c rwd -n "__fish_rwd_using_subcommand purge" -s y -l yes -d 'Confirm beforehand'
+complete -c rwd -n "__fish_rwd_using_subcommand purge" -l no-input -d 'Never ask'
+complete -c rwd -n "__fish_rwd_using_subcommand purge" -l force -d 'Go on where rwd refuses as a precaution'
+complete -c rwd -n "__fish_rwd_using_subcommand purge" -s h -l help -d 'Print help'
 complete -c rwd -n "__fish_rwd_using_subcommand doctor" -s C -d 'Work as if started in DIR' -r -F
 complete -c rwd -n "__fish_rwd_using_subcommand doctor" -l data-dir -d 'Where points are kept [default: $RWD_DATA_DIR, else $XDG_DATA_HOME/rwd]' -r -F
 complete -c rwd -n "__fish_rwd_using_subcommand doctor" -l session -d 'The conversation meant by targets that name none' -r

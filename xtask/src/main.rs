@@ -4,6 +4,7 @@
 mod bench;
 mod cases;
 mod ci;
+mod crash_matrix;
 mod e2e;
 mod generate;
 mod process;
@@ -36,6 +37,8 @@ enum Task {
     Cases(cases::Args),
     /// The built program with the real hosts, from npm
     E2e(e2e::Args),
+    /// Faults at every operation on the disk, and killed processes
+    CrashMatrix(crash_matrix::Args),
     /// Times, memory and ratios on generated and real trees
     Bench(bench::Args),
 }
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         Task::Gen(args) => generate::run(&args),
         Task::Cases(args) => cases::run(&args),
         Task::E2e(args) => e2e::run(&args),
+        Task::CrashMatrix(args) => crash_matrix::run(&args),
         Task::Bench(args) => bench::run(&args),
     };
     match done {

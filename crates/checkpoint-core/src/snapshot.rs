@@ -105,7 +105,27 @@ pub struct GcReport {
     pub freed_bytes: u64,
     /// Left-over temporaries and torn packs removed.
     pub swept: u64,
+    /// Damaged packs that had to stay because something that is missing may be in them.
+    #[serde(default)]
+    pub left_damaged: u64,
 }
+
+/// What a purge takes out of snapshots: paths, and content wherever it is.
+pub struct Removal<'a> {
+    /// True for a path that goes. Of a directory that goes, every path below goes too and must be picked as well.
+    pub picks: &'a dyn Fn(&RelPath) -> bool,
+    /// Files and links with this content go, whatever their path.
+    pub blobs: &'a BTreeSet<ObjectId>,
+}
+
+impl fmt::Debug for Removal<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Removal").field("blobs", &self.blobs.len()).finish_non_exhaustive()
+    }
+}
+
+/// What one snapshot holds of a [`Removal`]: paths with their states, in path order.
+pub type Holding = Vec<(RelPath, PathState)>;
 
 /// Bytes a store occupies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -192,6 +212,18 @@ pub trait SnapshotBackend: BlobStore + Any {
     fn consolidate(&self, _progress: &dyn Progress) -> Result<u64, SnapshotError> {
         Ok(0)
     }
+    /// What each snapshot holds of `removal`, in the order of `snapshots`; an error for each that cannot be read.
+    fn find(&self, snapshots: &[Snapshot], removal: &Removal<'_>) -> Vec<Result<Holding, SnapshotError>>;
+
+    /// The snapshots without `removal`, in order: each path that goes is listed as [`SkipReason::Purged`] in the place
+    /// where it was, so that it proves nothing and no restore touches it. Rules that a path held, or that are such
+    /// content, count as leaving out everything below them. A snapshot that holds none of it stays what it is.
+    ///
+    /// The epoch moves on, synced, before anything is written, and the new objects are durable on return. Removes
+    /// nothing: that is for the [`SnapshotBackend::gc`] that follows. Needs the exclusive lock.
+    ///
+    /// [`SkipReason::Purged`]: crate::SkipReason::Purged
+    fn without(&self, snapshots: &[Snapshot], removal: &Removal<'_>) -> Result<Vec<Snapshot>, SnapshotError>;
 
     /// Bytes on disk.
     fn usage(&self) -> Result<Usage, SnapshotError>;

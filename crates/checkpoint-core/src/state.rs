@@ -101,6 +101,8 @@ pub enum SkipReason {
     Reserved,
     /// Its name cannot be kept in a git tree.
     Name,
+    /// It was captured, and its content was taken out of the store since.
+    Purged,
 }
 
 impl SkipReason {
@@ -117,6 +119,7 @@ impl SkipReason {
             Self::Collision => "collision",
             Self::Reserved => "reserved",
             Self::Name => "name",
+            Self::Purged => "purged",
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod hook;
 mod init;
+mod purge;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::hook::HookArgs;
 pub(crate) use self::init::{InitArgs, RunArgs, ScopeChoice, UninstallArgs};
+pub(crate) use self::purge::PurgeArgs;
 
 /// Undo for coding agents: take back what an agent did to a workspace, and take the taking back back
 #[derive(Parser, Debug)]
@@ -121,6 +123,8 @@ pub(crate) enum Verb {
     Du,
     /// Remove what is no longer needed
     Gc(GcArgs),
+    /// Take content out of every point for good, as a secret that was stored
+    Purge(PurgeArgs),
     /// Check the installation and this workspace's store
     Doctor(DoctorArgs),
     /// Check that every point can be restored
@@ -174,6 +178,7 @@ impl Verb {
             Self::Status => "status",
             Self::Du => "du",
             Self::Gc(_) => "gc",
+            Self::Purge(_) => "purge",
             Self::Doctor(_) => "doctor",
             Self::Verify(_) => "verify",
             Self::Init(_) => "init",

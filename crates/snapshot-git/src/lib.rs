@@ -41,6 +41,7 @@ mod meta;
 mod read;
 mod rules;
 mod store;
+mod tree;
 mod user_repo;
 mod walk;
 
@@ -52,11 +53,13 @@ use std::{
 };
 
 use checkpoint_core::{
-    BlobStore, CaptureRequest, Captured, Change, GcReport, LiveObjects, ObjectId, PathState, Progress, RelPath,
-    Skipped, Snapshot, SnapshotBackend, SnapshotError, Usage, VerifyLevel,
+    BlobStore, CaptureRequest, Captured, Change, GcReport, Holding, LiveObjects, ObjectId, PathState, Progress,
+    RelPath, Removal, Skipped, Snapshot, SnapshotBackend, SnapshotError, Usage, VerifyLevel,
 };
 
 pub use epoch::{Epoch, EpochFile};
+pub use rules::Globs;
+pub use store::{Fault, Faults};
 pub use user_repo::UserConfig;
 
 use store::Store;
@@ -74,13 +77,15 @@ pub struct Options {
     pub epoch: Arc<dyn Epoch>,
     /// Workers of a walk, at least one.
     pub threads: usize,
+    /// For tests: lets operations on the store fail.
+    pub faults: Option<Arc<dyn Faults>>,
 }
 
 impl Options {
     /// Two workers, the user's git settings from the environment, nothing left out.
     #[must_use]
     pub fn new(epoch: Arc<dyn Epoch>) -> Self {
-        Self { data_dir: None, leave_out: Vec::new(), config: UserConfig::from_env(), epoch, threads: 2 }
+        Self { data_dir: None, leave_out: Vec::new(), config: UserConfig::from_env(), epoch, threads: 2, faults: None }
     }
 }
 
@@ -102,7 +107,11 @@ impl GitSnapshots {
     /// When the root is no directory or the store cannot be opened.
     pub fn open(root: &Path, store_dir: &Path, cache: &Path, options: Options) -> Result<Self, SnapshotError> {
         let root = root.canonicalize().map_err(|source| SnapshotError::Io { path: root.to_owned(), source })?;
-        Ok(Self { root, store: Store::open(store_dir)?, cache: cache.to_owned(), options })
+        let store = Store::open(store_dir)?;
+        if let Some(faults) = &options.faults {
+            store.ops().set_faults(Arc::clone(faults));
+        }
+        Ok(Self { root, store, cache: cache.to_owned(), options })
     }
 
     /// How many packs the store has, as far as this handle has looked. [`SnapshotBackend::consolidate`] keeps those of
@@ -123,6 +132,14 @@ impl GitSnapshots {
     /// Forgets the trees of dry captures, which are kept in memory until then.
     pub fn forget_dry_captures(&self) {
         self.store.clear_overlay();
+    }
+
+    fn bump_epoch(&self) -> Result<(), SnapshotError> {
+        let failed = |source: std::io::Error| SnapshotError::Other {
+            what: "moving the store's epoch on",
+            source: source.into(),
+        };
+        self.options.epoch.bump().map_err(failed)
     }
 
     /// The workspace's root, without links.
@@ -202,14 +219,17 @@ impl SnapshotBackend for GitSnapshots {
     }
 
     fn gc(&self, live: &LiveObjects, dry_run: bool, progress: &dyn Progress) -> Result<GcReport, SnapshotError> {
-        let bump = || {
-            let failed = |source: std::io::Error| SnapshotError::Other {
-                what: "moving the store's epoch on",
-                source: source.into(),
-            };
-            self.options.epoch.bump().map_err(failed)
-        };
-        read::gc(&self.store, live, dry_run, progress, &bump)
+        read::gc(&self.store, live, dry_run, progress, &|| self.bump_epoch())
+    }
+
+    fn find(&self, snapshots: &[Snapshot], removal: &Removal<'_>) -> Vec<Result<Holding, SnapshotError>> {
+        read::find(&self.store, snapshots, removal)
+    }
+
+    fn without(&self, snapshots: &[Snapshot], removal: &Removal<'_>) -> Result<Vec<Snapshot>, SnapshotError> {
+        // A cache that knows of the old trees must not bring them back, even if this ends half-way.
+        self.bump_epoch()?;
+        read::without(&self.store, snapshots, removal)
     }
 
     fn is_scattered(&self) -> Result<bool, SnapshotError> {

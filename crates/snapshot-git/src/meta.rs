@@ -147,6 +147,28 @@ impl DirMeta {
         Some(out)
     }
 
+    /// [`DirMeta::encode`] for a directory that has the blob `old`: its version, where that is a newer one, and records
+    /// that this version does not know stay.
+    pub(crate) fn encode_over(&self, old: Option<&[u8]>) -> Option<Vec<u8>> {
+        let body = self.encode();
+        let Some(old) = old.and_then(|old| old.strip_prefix(MAGIC)) else { return body };
+        let end = old.iter().position(|b| *b == b'\n')?;
+        let (version, mut rest) = (&old[..end], &old[end + 1..]);
+        let mut unknown = Vec::new();
+        while let Some((tag, _, after)) = record(rest) {
+            if !matches!(tag, b"default" | b"mode" | b"fifo" | b"empty" | b"skipped" | b"rule") {
+                unknown.extend_from_slice(&rest[..rest.len() - after.len()]);
+            }
+            rest = after;
+        }
+        if unknown.is_empty() && body.is_none() {
+            return None;
+        }
+        let head = [MAGIC, VERSION, b"\n"].concat();
+        let known = body.unwrap_or_else(|| head.clone());
+        Some([MAGIC, version, b"\n", &known[head.len()..], &unknown].concat())
+    }
+
     /// Reads a blob of this or a newer minor format.
     pub(crate) fn decode(blob: &[u8]) -> Result<Self, SnapshotError> {
         let wrong =
@@ -241,6 +263,7 @@ fn reason(code: &[u8]) -> SkipReason {
         R::Collision,
         R::Reserved,
         R::Name,
+        R::Purged,
     ];
     known.into_iter().find(|r| r.code().as_bytes() == code).unwrap_or(R::Special)
 }
@@ -309,6 +332,20 @@ mod tests {
         assert_eq!(meta.empty, [b"d".to_vec()]);
         assert_eq!(meta.skipped[&b"x"[..]], SkipReason::Special);
         assert!(matches!(DirMeta::decode(b"rwd meta 2.0\n"), Err(SnapshotError::TooNew { .. })));
+    }
+
+    #[test]
+    fn what_a_newer_minor_says_outlives_a_rewrite() {
+        let old = b"rwd meta 1.9\nxattr 7:a\nb\n\0c!\nempty 1:d\n";
+        let mut meta = DirMeta::decode(old).unwrap();
+        meta.empty.clear();
+        meta.skipped.insert(b"s".to_vec(), SkipReason::Purged);
+        let new = meta.encode_over(Some(old)).unwrap();
+        assert_eq!(new, b"rwd meta 1.9\nskipped 8:purged s\nxattr 7:a\nb\n\0c!\n");
+        assert_eq!(DirMeta::decode(&new).unwrap(), meta);
+        assert_eq!(DirMeta::default().encode_over(Some(old)).unwrap(), b"rwd meta 1.9\nxattr 7:a\nb\n\0c!\n");
+        assert_eq!(DirMeta::default().encode_over(Some(b"rwd meta 1.0\nempty 1:d\n")), None);
+        assert_eq!(DirMeta::default().encode_over(None), None);
     }
 
     #[test]

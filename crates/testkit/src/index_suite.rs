@@ -11,7 +11,7 @@ mod transactions;
 
 use checkpoint_core::IndexStore;
 
-pub use faults::{Fault, FaultyIndex};
+pub use faults::{ApplyFaults, Fault, FaultyIndex};
 
 /// Opens another handle on one and the same index.
 pub type Open = Box<dyn Fn() -> Box<dyn IndexStore> + Send + Sync>;

@@ -6,6 +6,7 @@ mod fake_host;
 pub mod index_suite;
 mod memory_blobs;
 mod memory_log;
+pub mod protocol;
 pub mod transcripts;
 pub mod workspace_suite;
 

@@ -7,6 +7,7 @@ mod dsh;
 mod install;
 mod isolation;
 mod model;
+mod plugin;
 
 use crate::{Result, process, repo};
 

@@ -198,6 +198,10 @@ impl Engine {
         changes: &mut BTreeMap<RelPath, Change>,
     ) -> Result<(), EngineError> {
         for (path, left) in &latest.left {
+            if *left == PathState::Opaque {
+                // What it left was purged: there is nothing to compare with.
+                continue;
+            }
             let present = match changes.get(path) {
                 Some(change) => change.after,
                 None => self.parts.snapshots.state(now, path)?,

@@ -180,6 +180,16 @@ impl Engine {
     /// still be worth something. `verify` names such points, `drop_points` gives them up.
     pub fn gc(&self, dry_run: bool) -> Result<GcReport, EngineError> {
         let _locked = self.lock(if dry_run { LockMode::Shared } else { LockMode::Exclusive })?;
+        let report = self.collect(dry_run)?;
+        if !dry_run && report.left_damaged == 0 {
+            // Nothing that no root needs is left, so what a purge could not finish is finished.
+            self.finish_purges()?;
+        }
+        Ok(report)
+    }
+
+    /// [`Engine::gc`] with the lock held.
+    pub(super) fn collect(&self, dry_run: bool) -> Result<GcReport, EngineError> {
         if self.parts.index.newest()? == crate::Ord(0) {
             // An index that knows of nothing gives no leave to remove anything.
             return Ok(GcReport::default());

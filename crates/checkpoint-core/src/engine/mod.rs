@@ -9,6 +9,7 @@ mod host;
 mod lineage;
 mod marks;
 mod notice;
+mod purge;
 mod recover;
 mod resolve;
 mod restore;
@@ -18,6 +19,7 @@ mod transaction;
 
 pub use care::DropWhich;
 pub use notice::files_notice;
+pub use purge::{PurgePlan, PurgeRequest, Purged, PurgedPath};
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -271,6 +273,18 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// The same without a lock held: an operation that is under way in another process is waited for first, since only
+    /// one that nobody carries out any more is unfinished.
+    fn refuse_interrupted(&self) -> Result<(), EngineError> {
+        match self.refuse_unfinished() {
+            Err(EngineError::Unfinished { .. }) => {
+                let _locked = self.lock(LockMode::Shared)?;
+                self.refuse_unfinished()
+            }
+            checked => checked,
+        }
     }
 
     fn fresh_point_id(&self) -> PointId {

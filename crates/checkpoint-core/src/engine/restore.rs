@@ -87,7 +87,7 @@ impl Engine {
 
     /// Goes back to a point (design § 7).
     pub fn restore(&self, request: &RestoreRequest) -> Result<Outcome, EngineError> {
-        self.refuse_unfinished()?;
+        self.refuse_interrupted()?;
         let order = self.order(request)?;
         self.carry_out(&order)
     }
@@ -249,7 +249,8 @@ impl Engine {
         let evidence = self.evidence(order, &changes)?;
         let (skipped_then, target) = match &order.goal {
             Goal::Point(point) => (self.skipped_of(point.snapshot)?, Some((**point).clone())),
-            _ => (Vec::new(), None),
+            Goal::Reverse(operation) => (self.purged_of(operation)?, None),
+            Goal::Chat => (Vec::new(), None),
         };
         let check = |change: &Change| self.check(change);
         let mut plan = plan(&PlanInput {
@@ -382,6 +383,16 @@ impl Engine {
                 new.into_iter().zip(ignored).filter(|(_, ignored)| *ignored).map(|(path, _)| path).collect();
         }
         Ok(Some(evidence))
+    }
+
+    /// Paths that the operation wrote and whose state before was purged since.
+    fn purged_of(&self, operation: &Operation) -> Result<Vec<crate::Skipped>, EngineError> {
+        let written = self.parts.index.written(&operation.id)?.into_iter();
+        let purged = written.filter(|written| written.before == PathState::Opaque);
+        let mut paths: Vec<_> =
+            purged.map(|written| crate::Skipped { path: written.path, reason: SkipReason::Purged }).collect();
+        paths.sort();
+        Ok(paths)
     }
 
     fn skipped_of(&self, snapshot: Option<Snapshot>) -> Result<Vec<crate::Skipped>, EngineError> {

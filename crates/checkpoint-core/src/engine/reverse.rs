@@ -14,14 +14,14 @@ use super::restore::{Goal, Order};
 impl Engine {
     /// Takes the newest restore back that finished and is not undone, or the one that is named.
     pub fn undo(&self, request: &ReverseRequest) -> Result<Outcome, EngineError> {
-        self.refuse_unfinished()?;
+        self.refuse_interrupted()?;
         let order = self.undo_order(request)?;
         self.carry_out(&order)
     }
 
     /// Restores what the last undo took back. A new restore clears it.
     pub fn redo(&self, request: &ReverseRequest) -> Result<Outcome, EngineError> {
-        self.refuse_unfinished()?;
+        self.refuse_interrupted()?;
         let order = self.redo_order(request)?;
         self.carry_out(&order)
     }
@@ -191,7 +191,10 @@ impl Engine {
         let snapshots = &self.parts.snapshots;
         let mut goal: BTreeMap<RelPath, PathState> = BTreeMap::new();
         for written in self.parts.index.written(&operation.id)? {
-            goal.insert(written.path, written.before);
+            // Purged content cannot come back, and what is there now stays.
+            if written.before != PathState::Opaque {
+                goal.insert(written.path, written.before);
+            }
         }
         let guard = match operation.guard {
             Some(guard) => self.parts.index.point(&guard)?.and_then(|point| point.snapshot),

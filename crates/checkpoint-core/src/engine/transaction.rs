@@ -166,13 +166,18 @@ impl Engine {
         if first == second { Ok(()) } else { Err(EngineError::TurnOpen { session, turn }) }
     }
 
-    /// Every byte that is needed must be there before anything is touched (K-07).
+    /// Every byte that is needed must be there, and be the recorded one, before anything is touched (K-07).
     fn refuse_unreadable(&self, order: &Order, plan: &Plan) -> Result<(), EngineError> {
         for change in &plan.changes {
             if let Some(blob) = change.after.blob()
-                && !self.parts.snapshots.has_blob(&blob)?
+                && let Err(error) = self.parts.snapshots.check_blob(&blob)
             {
-                let why = format!("the content of {} is missing from the store", change.path);
+                let how = match error {
+                    SnapshotError::Missing { .. } => "missing from the store",
+                    SnapshotError::Damaged { .. } => "damaged in the store",
+                    other => return Err(other.into()),
+                };
+                let why = format!("the content of {} is {how}", change.path);
                 return Err(match &order.goal {
                     Goal::Point(point) => {
                         EngineError::NotRestorable { point: point.id, why, path: Some(change.path.clone()) }

@@ -11,6 +11,7 @@ mod log;
 mod marks;
 mod names;
 pub(crate) mod plan_text;
+mod purge;
 mod restore;
 mod run;
 mod save;
@@ -55,6 +56,7 @@ pub(crate) fn dispatch(run: &Run, verb: Verb) -> Result<u8, CliError> {
         Verb::Status => status::status(run),
         Verb::Du => care::du(run),
         Verb::Gc(args) => care::gc(run, &args),
+        Verb::Purge(args) => purge::purge(run, &args),
         Verb::Doctor(args) => doctor::doctor(run, &args),
         Verb::Verify(args) => care::verify(run, &args),
         Verb::Init(args) => init::init(run, &args),

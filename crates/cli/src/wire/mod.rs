@@ -8,10 +8,12 @@ use serde::Serialize;
 
 mod entries;
 mod init;
+mod purge;
 mod session;
 
 pub(crate) use entries::*;
 pub(crate) use init::*;
+pub(crate) use purge::*;
 pub(crate) use session::*;
 
 /// An answer of a verb.
@@ -47,6 +49,7 @@ answers! {
     Status = "status",
     Du = "du",
     Gc = "gc",
+    Purged = "purge",
     Doctor = "doctor",
     Verified = "verify",
     Initialised = "init",

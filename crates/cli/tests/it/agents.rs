@@ -20,7 +20,13 @@ fn as_agent(sandbox: &Sandbox, args: &[&str]) -> Ran {
 #[test]
 fn an_agents_yes_does_not_count_by_default() {
     let sandbox = with_agent();
-    for args in [&["to", "t1^", "--yes"][..], &["back", "--yes"], &["drop", "--all", "--yes"], &["gc"]] {
+    for args in [
+        &["to", "t1^", "--yes"][..],
+        &["back", "--yes"],
+        &["drop", "--all", "--yes"],
+        &["gc"],
+        &["purge", "a", "--yes"],
+    ] {
         let refused = as_agent(&sandbox, args);
         assert_eq!(refused.code, 4, "{args:?}: {refused:?}");
         assert_eq!(refused.json()["error"]["code"], "agent-refused");

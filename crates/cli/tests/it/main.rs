@@ -2,7 +2,8 @@
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
-    reason = "tests write files, run the program, and stop at what is wrong"
+    clippy::print_stdout,
+    reason = "tests write files, run the program, stop at what is wrong, and tell their totals"
 )]
 
 mod agents;
@@ -18,7 +19,10 @@ mod hints;
 mod hooks;
 mod init;
 mod inputs;
+mod kills;
 mod output;
+mod private;
+mod purge;
 mod readme;
 mod recovery;
 mod run;

@@ -70,7 +70,7 @@ fn crash_after_intent(sandbox: &Sandbox, path: &str) {
     index.apply(&Batch { follows: Some(follows), ops }).unwrap();
 }
 
-fn crashed() -> Sandbox {
+pub(crate) fn crashed() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.write("a", "one\n");
     sandbox.ok(&["save"]);

@@ -268,7 +268,7 @@ fn put_id(out: &mut Vec<u8>, id: Option<ObjectId>) {
 }
 
 /// Codes of skip reasons: part of the format, never reused.
-const REASONS: [(u8, SkipReason); 10] = [
+const REASONS: [(u8, SkipReason); 11] = [
     (16, SkipReason::IgnoredRoot),
     (17, SkipReason::TooLarge),
     (18, SkipReason::Unreadable),
@@ -279,6 +279,7 @@ const REASONS: [(u8, SkipReason); 10] = [
     (23, SkipReason::Collision),
     (24, SkipReason::Reserved),
     (25, SkipReason::Name),
+    (26, SkipReason::Purged),
 ];
 
 fn code(why: SkipReason) -> u8 {

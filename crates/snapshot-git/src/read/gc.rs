@@ -177,6 +177,8 @@ impl Plan {
                 source.keep_as_is |= source.pack.is_damaged() || missing.iter().any(has_lost);
             }
         }
+        plan.report.left_damaged =
+            sources.iter().filter(|source| source.keep_as_is && source.pack.is_damaged()).count() as u64;
         plan.report.kept = all.iter().filter(|id| live.contains(*id)).count() as u64;
         plan.report.dropped = all.len() as u64 - plan.report.kept;
         merge_many(&mut sources);
@@ -229,6 +231,8 @@ impl Plan {
                 let orphan = packed && ends_in("idx") && !path.with_extension("pack").exists();
                 if temporary || orphan || (torn && damaged_too) {
                     self.sweep.push(path);
+                } else if torn {
+                    self.report.left_damaged += 1;
                 }
             }
         }

@@ -5,6 +5,7 @@ mod diff;
 mod gc;
 mod list;
 mod node;
+mod purge;
 mod usage;
 mod verify;
 
@@ -13,6 +14,7 @@ pub(crate) use self::{
     diff::diff,
     gc::gc,
     list::{list, skipped, state},
+    purge::{find, without},
     usage::usage,
     verify::{check_blob, verify, verify_all},
 };

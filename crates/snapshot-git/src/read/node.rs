@@ -18,7 +18,7 @@ const DEEPEST: usize = 4096;
 
 /// The two trees of a directory. Either can be absent: a directory without captured files has no tree, one about which
 /// there is nothing to say has no meta tree.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Side {
     pub(super) tree: Option<ObjectId>,
     pub(super) meta: Option<ObjectId>,

@@ -740,3 +740,6 @@ proptest! {
         check_reads(&store, &two, &b);
     }
 }
+
+#[path = "purge_tests.rs"]
+mod purge;

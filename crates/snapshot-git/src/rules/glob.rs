@@ -1,8 +1,11 @@
 //! Globs of the configuration, with the semantics of contract 002-27.
 
 /// A list of globs; a path is covered when one of them matches it or a directory above it.
+///
+/// `*` and `?` stay within a name, `**` stands for any number of names. A glob without a slash is matched against names
+/// at any depth, one with a slash from the root on.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Globs(Vec<Glob>);
+pub struct Globs(Vec<Glob>);
 
 #[derive(Clone, Debug)]
 struct Glob {
@@ -21,17 +24,24 @@ enum Segment {
 
 impl Globs {
     /// Parses patterns. Empty ones are dropped; `\` counts as `/`; there is no negation.
-    pub(crate) fn new(patterns: &[String]) -> Self {
+    pub fn new(patterns: &[String]) -> Self {
         Self(patterns.iter().filter_map(|text| Glob::parse(text)).collect())
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// True without any pattern: then nothing matches.
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// True when a glob matches this very path; whoever walks down asks for each directory on the way.
     pub(crate) fn matches(&self, path: &[u8]) -> bool {
         self.0.iter().any(|glob| glob.matches(path))
+    }
+
+    /// True when a glob matches this path, a workspace path with slashes, or a directory above it.
+    pub fn covers(&self, path: &[u8]) -> bool {
+        let slashes = path.iter().enumerate().filter(|(_, b)| **b == b'/');
+        slashes.map(|(at, _)| &path[..at]).chain([path]).any(|path| self.matches(path))
     }
 
     /// True when a glob could match something below this directory.
@@ -144,7 +154,7 @@ mod tests {
     /// As a walk asks: the path or a directory above it.
     fn covers(pattern: &str, path: &str) -> bool {
         let globs = Globs::new(&[pattern.to_owned()]);
-        path.match_indices('/').map(|(at, _)| &path[..at]).chain([path]).any(|p| globs.matches(p.as_bytes()))
+        globs.covers(path.as_bytes())
     }
 
     #[test]

@@ -19,7 +19,7 @@ use gix::{
 };
 
 pub(crate) use cover::{BaseNames, Cover};
-pub(crate) use glob::Globs;
+pub use glob::Globs;
 pub(crate) use sources::{Sources, file_key, ignored_at};
 pub(crate) use tracked::Tracked;
 

@@ -33,6 +33,7 @@ pub(crate) use batch::{Batch, Worker};
 use idx::Idx;
 pub(crate) use idx::{Entry, Id};
 pub(crate) use layout::{TEMPORARY, temporary};
+pub use ops::{Fault, Faults};
 pub(crate) use ops::{Ops, at, io_error};
 use pack::scan;
 pub(crate) use pack::{EntryKind, EntryReader, HEADER, Pack, TRAILER, object_hasher};

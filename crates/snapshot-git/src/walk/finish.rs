@@ -19,6 +19,7 @@ use crate::{
     cache::{Entry, Head, Record, Stamp, What, dir_flag, encode, flag, frame},
     meta::{BLOB, DIR_PREFIX, DirMeta, ModeClass},
     rules::{Digest, digest, file_key},
+    tree::{Line, TREE, tree_body},
 };
 
 impl<'a> Walk<'a> {
@@ -171,21 +172,13 @@ impl<'a> Walk<'a> {
     fn write_tree(
         &self,
         hand: &mut Hand<'a>,
-        mut lines: Vec<Line<'_>>,
+        lines: Vec<Line<'_>>,
         even_empty: bool,
     ) -> Result<Option<ObjectId>, SnapshotError> {
         if lines.is_empty() && !even_empty {
             return Ok(None);
         }
-        lines.sort_unstable_by(|a, b| a.order().cmp(b.order()));
-        let mut body = Vec::with_capacity(lines.iter().map(|l| l.name.len() + 28).sum());
-        for line in lines {
-            body.extend_from_slice(line.mode);
-            body.push(b' ');
-            body.extend_from_slice(line.name);
-            body.push(0);
-            body.extend_from_slice(line.id.as_bytes());
-        }
+        let body = tree_body(lines);
         self.add(hand, Kind::Tree, &body).map(Some)
     }
 
@@ -302,24 +295,4 @@ fn merge(record: &Record, changes: Vec<Entry>) -> Vec<Entry> {
         }
     }
     all.into_values().collect()
-}
-
-const TREE: &[u8] = b"40000";
-
-/// One line of a tree.
-struct Line<'n> {
-    mode: &'static [u8],
-    name: &'n [u8],
-    id: ObjectId,
-}
-
-impl<'n> Line<'n> {
-    fn new(mode: &'static [u8], name: &'n [u8], id: ObjectId) -> Self {
-        Self { mode, name, id }
-    }
-
-    /// Git sorts a directory as if its name ended in a slash.
-    fn order(&self) -> impl Iterator<Item = &u8> {
-        self.name.iter().chain((self.mode == TREE).then_some(&b'/'))
-    }
 }

@@ -28,6 +28,12 @@ pub enum Fault {
     Unsure,
 }
 
+/// Decides about every call of `apply`, so that one plan covers an index and what is beside it.
+pub trait ApplyFaults: std::fmt::Debug + Send + Sync {
+    /// How this call fails; `None`: it does not.
+    fn next(&self) -> Option<Fault>;
+}
+
 /// Forwards everything to another index, counts calls of `apply`, and lets a chosen one fail.
 #[derive(Debug)]
 pub struct FaultyIndex {
@@ -35,12 +41,18 @@ pub struct FaultyIndex {
     applied: AtomicU64,
     next: Mutex<Option<(u64, Fault)>>,
     poisoned: Mutex<bool>,
+    faults: Option<Arc<dyn ApplyFaults>>,
 }
 
 impl FaultyIndex {
+    /// Asks `faults` at every call.
+    pub fn with_faults(inner: Arc<dyn IndexStore>, faults: Arc<dyn ApplyFaults>) -> Self {
+        Self { faults: Some(faults), ..Self::new(inner) }
+    }
+
     /// Nothing fails yet.
     pub fn new(inner: Arc<dyn IndexStore>) -> Self {
-        Self { inner, applied: AtomicU64::new(0), next: Mutex::new(None), poisoned: Mutex::new(false) }
+        Self { inner, applied: AtomicU64::new(0), next: Mutex::new(None), poisoned: Mutex::new(false), faults: None }
     }
 
     /// Calls of `apply` so far, failed ones included: crash tests count first and then fail each in turn.
@@ -85,7 +97,8 @@ impl IndexStore for FaultyIndex {
         let inner = self.sound()?;
         let call = self.applied.fetch_add(1, Ordering::SeqCst) + 1;
         let due = self.next.lock().unwrap().take_if(|(at, _)| *at == call);
-        match due.map(|(_, fault)| fault) {
+        let asked = || self.faults.as_ref().and_then(|faults| faults.next());
+        match due.map(|(_, fault)| fault).or_else(asked) {
             None => inner.apply(batch),
             Some(Fault::Conflict) => {
                 let found = inner.newest()?;

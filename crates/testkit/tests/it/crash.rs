@@ -1,8 +1,9 @@
 //! A crash at every single step of the application, then recovery either way (design § 7; model F2, F3, F11).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
-use checkpoint_core::{EngineError, OpState, Recovery, Status};
+use checkpoint_core::{EngineError, LockError, LockMode, OpState, Recovery, Status, StoreLock};
 
 use crate::scan::{differing, text};
 use crate::transaction::wrecked;
@@ -122,5 +123,42 @@ fn an_edit_while_an_operation_is_unfinished_is_left_alone() {
         assert_eq!(op.state, if how == Recovery::Finish { OpState::Partial } else { OpState::RolledBack });
         let asked = world.engine.restore(&to("h:s/t1^"));
         assert!(matches!(asked, Err(EngineError::Undecided { .. })), "{asked:?}");
+    }
+}
+
+/// What another process is carrying out right now is not unfinished: it is waited for, and nobody is told to recover it.
+#[test]
+fn an_operation_under_way_elsewhere_is_busy_and_not_unfinished() {
+    silence_expected_panics();
+    let mut world = wrecked();
+    assert!(crash_at(&mut world, 12));
+    let elsewhere = world.lock.acquire(LockMode::Exclusive, Duration::ZERO).unwrap();
+    for ended in [world.engine.restore(&to("h:s/t1^")), world.engine.undo(&undo()), world.engine.redo(&undo())] {
+        assert!(matches!(ended, Err(EngineError::Lock(LockError::Busy))), "{ended:?}");
+    }
+    drop(elsewhere);
+    for ended in [world.engine.restore(&to("h:s/t1^")), world.engine.undo(&undo()), world.engine.redo(&undo())] {
+        assert!(matches!(ended, Err(EngineError::Unfinished { .. })), "{ended:?}");
+    }
+}
+
+/// Model F17: a collection while an operation is open keeps its plan and everything that either way out needs.
+#[test]
+fn f17_a_collection_under_an_intent_keeps_both_ways_open() {
+    silence_expected_panics();
+    let original = {
+        let world = wrecked();
+        world.engine.restore(&exactly("h:s/t1^")).unwrap();
+        world.scan()
+    };
+    for how in [Recovery::Finish, Recovery::Back] {
+        let mut world = wrecked();
+        let wreck = world.scan();
+        assert!(crash_at(&mut world, 12));
+        world.engine.gc(false).unwrap();
+        world.reopen();
+        world.engine.recover(how).unwrap();
+        let wanted = if how == Recovery::Finish { &original } else { &wreck };
+        assert_eq!(text(&differing(&world.scan(), wanted)), Vec::<String>::new(), "{how:?}");
     }
 }

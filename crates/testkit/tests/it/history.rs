@@ -283,3 +283,29 @@ fn f13_a_dropped_record_still_speaks_while_a_turn_is_open() {
     world.engine.drop_points(&checkpoint_core::DropWhich::Points(vec![second.point.id])).unwrap();
     refused(&world, &to("h:s/t1^"), &["a"]);
 }
+
+/// Model F7: a turn has ended and its end was not captured. What changed after it is nobody's turn; what changed before
+/// is that turn's, and asks nothing.
+#[test]
+fn f7_an_edit_after_a_turn_whose_end_was_not_captured_is_hand_made() {
+    let world = World::plain();
+    world.write("a", "v1");
+    world.write("b", "v1");
+    world.turn_start("h:s", 1);
+    world.write("a", "agent");
+    let end = checkpoint_core::SaveRequest {
+        turn: Some(checkpoint_core::Turn(1)),
+        ..checkpoint_core::SaveRequest::of(SessionKey::parse("h:s").unwrap(), PointKind::TurnEnd)
+    };
+    world.disk.arm(1, crate::world::Wrong::NoSpace);
+    assert!(matches!(world.engine.save(&end), Err(EngineError::Gap { point: Some(_), .. })));
+    world.disk.disarm();
+    // Times of files are finer than those of records.
+    std::thread::sleep(std::time::Duration::from_millis(10));
+    world.write("b", "hand");
+    refused(&world, &to("h:s/t1^"), &["b"]);
+    let preview = world.engine.preview(&to("h:s/t1^")).unwrap();
+    assert_eq!(names(&preview.plan.hand_made), ["b"]);
+    world.turn_start("h:s", 2);
+    refused(&world, &to("h:s/t1^"), &["b"]);
+}

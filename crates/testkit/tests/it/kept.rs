@@ -376,3 +376,46 @@ fn a_guard_that_cannot_be_read_back_stops_everything_before_the_first_write() {
     assert_eq!(world.scan(), before);
     assert!(world.engine.unfinished().unwrap().is_none());
 }
+
+/// Model F10: a capture that walked before another one was recorded looks again, so that a later place in the log never
+/// shows an earlier state.
+#[test]
+fn f10_a_capture_that_was_overtaken_walks_again() {
+    let mut world = World::plain();
+    // More than a walk looks at between two ticks, whichever of its threads.
+    for n in 0..700 {
+        world.write(&format!("d/{n}"), "x");
+    }
+    world.save();
+    let (engine, root) = (world.engine.clone(), world.root());
+    let other = Arc::new(Mutex::new(None));
+    let slot = Arc::clone(&other);
+    world.composed(
+        |files| files,
+        |builder| {
+            builder.progress(Arc::new(Ticker(move || {
+                let mut slot = slot.lock().unwrap();
+                if slot.is_none() {
+                    for n in [0, 350, 699] {
+                        std::fs::write(root.join(format!("d/{n}")), "typed while others walk").unwrap();
+                    }
+                    let request = SaveRequest::of(SessionKey::parse("h:s").unwrap(), PointKind::TurnStart);
+                    *slot =
+                        Some(engine.save(&SaveRequest { turn: Some(checkpoint_core::Turn(1)), ..request }).unwrap());
+                }
+            })))
+        },
+    );
+    world.write("d/1", "y");
+    let overtaken = world.engine.save(&SaveRequest::of(SessionKey::local(), PointKind::Manual)).unwrap();
+    let first = other.lock().unwrap().take().expect("the walk never ticked");
+    assert!(overtaken.point.ord > first.point.ord);
+    for n in [0, 350, 699] {
+        let path = crate::world::path(&format!("d/{n}"));
+        let state =
+            |point: &checkpoint_core::Point| world.engine.snapshots().state(&point.snapshot.unwrap(), &path).unwrap();
+        let typed = testkit::blob_id(b"typed while others walk");
+        assert_eq!(state(&overtaken.point).blob(), Some(typed), "d/{n} in the later point");
+        assert_eq!(state(&first.point), state(&overtaken.point));
+    }
+}

@@ -1,8 +1,16 @@
 //! The engine composed from the real crates, on real directories.
-#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests make and read files directly")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "tests make and read files directly, and tell their totals"
+)]
 
 mod anchors;
+mod corpus;
 mod crash;
+mod disk;
+mod flips;
 mod folds;
 mod fork;
 mod growth;
@@ -12,6 +20,7 @@ mod lineage;
 mod machine;
 mod matrix;
 mod prefix;
+mod protocol;
 mod scan;
 mod theme_j;
 mod tracer;

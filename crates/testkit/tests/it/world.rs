@@ -174,6 +174,100 @@ impl Approver for Yes {
     }
 }
 
+/// How an operation on the disk goes wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wrong {
+    /// It fails once.
+    Error,
+    /// It fails once because the disk is full.
+    NoSpace,
+    /// It and all after it fail, as after a kill.
+    Stop,
+    /// The same, but half of it was written.
+    Torn,
+}
+
+/// One count over every operation that changes the store, the epoch and the index; one of them goes wrong.
+#[derive(Debug, Default)]
+pub(crate) struct Disk {
+    seen: AtomicU64,
+    plan: Mutex<Option<(u64, Wrong)>>,
+}
+
+impl Disk {
+    /// Operation `at`, counted from 1 from now on, goes wrong.
+    pub(crate) fn arm(&self, at: u64, wrong: Wrong) {
+        self.seen.store(0, Ordering::SeqCst);
+        *self.plan.lock().unwrap() = Some((at, wrong));
+    }
+    /// Counts only.
+    pub(crate) fn disarm(&self) {
+        self.seen.store(0, Ordering::SeqCst);
+        *self.plan.lock().unwrap() = None;
+    }
+    pub(crate) fn steps(&self) -> u64 {
+        self.seen.load(Ordering::SeqCst)
+    }
+    /// The next operation: what goes wrong with it.
+    fn next(&self) -> Option<Wrong> {
+        let seen = self.seen.fetch_add(1, Ordering::SeqCst) + 1;
+        let (at, wrong) = (*self.plan.lock().unwrap())?;
+        match wrong {
+            _ if seen < at => None,
+            Wrong::Error | Wrong::NoSpace if seen > at => None,
+            Wrong::Torn if seen > at => Some(Wrong::Stop),
+            wrong => Some(wrong),
+        }
+    }
+}
+
+fn failure(wrong: Wrong) -> std::io::Error {
+    match wrong {
+        Wrong::NoSpace => std::io::ErrorKind::StorageFull.into(),
+        _ => std::io::Error::other("injected fault"),
+    }
+}
+
+impl snapshot_git::Faults for Disk {
+    fn before(&self, _: &'static str) -> snapshot_git::Fault {
+        match self.next() {
+            None => snapshot_git::Fault::None,
+            Some(Wrong::Torn) => snapshot_git::Fault::Torn(failure(Wrong::Torn)),
+            Some(wrong) => snapshot_git::Fault::Fail(failure(wrong)),
+        }
+    }
+}
+
+impl testkit::index_suite::ApplyFaults for Disk {
+    /// Two steps: before anything was written, and after all was but before it was said.
+    fn next(&self) -> Option<testkit::index_suite::Fault> {
+        use testkit::index_suite::Fault;
+        let (before, after) = (Disk::next(self), Disk::next(self));
+        match (before, after) {
+            (Some(Wrong::NoSpace), _) => Some(Fault::NoSpace),
+            (Some(_), _) => Some(Fault::Lost),
+            (None, Some(_)) => Some(Fault::Unsure),
+            (None, None) => None,
+        }
+    }
+}
+
+/// The epoch on that disk.
+#[derive(Debug)]
+struct FaultyEpoch(snapshot_git::EpochFile, Arc<Disk>);
+
+impl snapshot_git::Epoch for FaultyEpoch {
+    fn current(&self) -> std::io::Result<u64> {
+        self.0.current()
+    }
+    fn bump(&self) -> std::io::Result<()> {
+        match self.1.next() {
+            None => self.0.bump(),
+            Some(wrong) => Err(failure(wrong)),
+        }
+    }
+}
+
 /// Which index the engine is composed with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
@@ -188,6 +282,7 @@ pub(crate) struct World {
     kind: Kind,
     pub(crate) memory: Arc<index_store::MemoryIndex>,
     pub(crate) trap: Arc<Trap>,
+    pub(crate) disk: Arc<Disk>,
     pub(crate) approver: Arc<Yes>,
     pub(crate) clock: Arc<TestClock>,
     ids: Arc<Counter>,
@@ -215,13 +310,14 @@ impl World {
                 .unwrap();
         }
         let memory = Arc::new(index_store::MemoryIndex::new());
-        let (trap, approver, clock) = (Arc::default(), Arc::default(), Arc::default());
+        let (trap, disk, approver, clock) = (Arc::default(), Arc::default(), Arc::default(), Arc::default());
         let (ids, lock, sessions, host) = (Arc::default(), Arc::default(), Arc::default(), Arc::default());
         let compose = compose(
             dir.path(),
             kind,
             &memory,
             &trap,
+            &disk,
             &approver,
             &clock,
             &ids,
@@ -232,7 +328,7 @@ impl World {
             |files| files,
         );
         let engine = compose.build();
-        Self { dir, kind, memory, trap, approver, clock, ids, lock, sessions, host, policy, engine }
+        Self { dir, kind, memory, trap, disk, approver, clock, ids, lock, sessions, host, policy, engine }
     }
 
     pub(crate) fn plain() -> Self {
@@ -257,6 +353,7 @@ impl World {
             self.kind,
             &self.memory,
             &self.trap,
+            &self.disk,
             &self.approver,
             &self.clock,
             &self.ids,
@@ -346,6 +443,7 @@ fn compose(
     kind: Kind,
     memory: &Arc<index_store::MemoryIndex>,
     trap: &Arc<Trap>,
+    disk: &Arc<Disk>,
     approver: &Arc<Yes>,
     clock: &Arc<TestClock>,
     ids: &Arc<Counter>,
@@ -358,9 +456,10 @@ fn compose(
     let root = base.join("ws");
     let store = base.join("store");
     std::fs::create_dir_all(&store).unwrap();
-    let epoch = Arc::new(snapshot_git::EpochFile::new(store.join("epoch")));
+    let epoch = Arc::new(FaultyEpoch(snapshot_git::EpochFile::new(store.join("epoch")), Arc::clone(disk)));
     let config = snapshot_git::UserConfig::none();
-    let options = snapshot_git::Options { config, ..snapshot_git::Options::new(epoch) };
+    let faults = Some(Arc::clone(disk) as Arc<dyn snapshot_git::Faults>);
+    let options = snapshot_git::Options { config, faults, ..snapshot_git::Options::new(epoch) };
     let snapshots =
         snapshot_git::GitSnapshots::open(&root, &store.join("git"), &store.join("stat.cache"), options).unwrap();
     let index: Arc<dyn IndexStore> = match kind {
@@ -384,6 +483,8 @@ fn compose(
             Arc::new(opened.unwrap())
         }
     };
+    let faults = Arc::clone(disk) as Arc<dyn testkit::index_suite::ApplyFaults>;
+    let index = Arc::new(testkit::index_suite::FaultyIndex::with_faults(index, faults)) as Arc<dyn IndexStore>;
     let options =
         workspace_fs::Options { crash: Arc::clone(trap) as Arc<dyn Crash>, ..workspace_fs::Options::default() };
     let files = RealWorkspace::with_options(&root, options).unwrap();
