@@ -117,6 +117,12 @@ impl Running {
         Ok(Some(end))
     }
 
+    /// Sends a signal to the command alone, not to what it started.
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) -> Result {
+        let pid = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw).ok_or("no process")?;
+        Ok(rustix::process::kill_process(pid, signal)?)
+    }
+
     /// Waits for the end.
     pub(crate) fn wait(mut self) -> Result<End> {
         loop {

@@ -78,6 +78,24 @@ impl Node {
         Ok(dir.join("node_modules"))
     }
 
+    /// Installs a package with npm, which runs the scripts that fetch a program for this machine, into a directory of its
+    /// own; says where its programs are.
+    pub(crate) fn add_with_scripts(&self, name: &str, version: &str) -> Result<PathBuf> {
+        let dir = repo::target_dir().join("e2e").join(format!("{}-{version}", name.replace(['@', '/'], "_")));
+        once(&dir, |dir| {
+            write(&dir.join("package.json"), "{ \"private\": true }\n")?;
+            let mut npm = self.command("npm")?;
+            npm.args(["install", "--no-audit", "--no-fund", "--loglevel=error", &format!("{name}@{version}")]);
+            end(npm.current_dir(dir), &format!("npm install {name}@{version}"))
+        })?;
+        Ok(dir.join("node_modules/.bin"))
+    }
+
+    /// Directories for `PATH`, this Node.js's first.
+    pub(crate) fn bins(&self) -> &[PathBuf] {
+        &self.bins
+    }
+
     /// An empty home for hosts that look for one.
     pub(crate) fn home(&self) -> &Path {
         &self.home

@@ -1,16 +1,18 @@
 //! The built program against the real hosts, which this installs from npm below the target directory. Their models are
 //! scripts on loopback.
 
+mod agents;
 mod clients;
 mod dsh;
 mod install;
+mod isolation;
 mod model;
 mod plugin;
 
 use crate::{Result, process, repo};
 
 /// Hosts, in the order in which they are run; `clients` are ours for the sidecar.
-const HOSTS: &[&str] = &["clients", "dsh"];
+const HOSTS: &[&str] = &["clients", "dsh", "claude", "codex", "gemini", "opencode"];
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -23,6 +25,9 @@ pub(crate) struct Args {
     /// Keep the scratch directory and say where it is
     #[arg(long)]
     keep: bool,
+    /// Play in this scratch directory, where there is no network: how this program calls itself
+    #[arg(long, value_name = "DIR", hide = true, requires = "rwd")]
+    inside: Option<std::path::PathBuf>,
 }
 
 /// Builds rwd and runs it with every host that was asked for; a host that cannot be installed is a failure.
@@ -31,6 +36,9 @@ pub(crate) fn run(args: &Args) -> Result {
         Some(rwd) => rwd.canonicalize()?,
         None => build()?,
     };
+    if let (Some(scratch), [host]) = (&args.inside, args.hosts.as_slice()) {
+        return agents::run_inside(host, &rwd, scratch);
+    }
     let mut failed = Vec::new();
     for host in HOSTS.iter().filter(|host| args.hosts.is_empty() || args.hosts.iter().any(|asked| asked == **host)) {
         println!("=== {host}");
@@ -38,7 +46,7 @@ pub(crate) fn run(args: &Args) -> Result {
         let done = match *host {
             "clients" => clients::run(&rwd),
             "dsh" => dsh::run(&rwd, scratch.path()),
-            other => Err(format!("no host {other}").into()),
+            agent => agents::run(agent, &rwd, scratch.path()),
         };
         match &done {
             Ok(()) => println!("=== {host}: ok"),
