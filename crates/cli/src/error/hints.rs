@@ -185,7 +185,9 @@ fn session_hints(error: &SessionError, typed: &Typed) -> Vec<String> {
             )]
         }
         SessionError::Unsupported => vec![
-            "rwd cuts session logs of dsh (format 0), claude, codex and gemini, where these keep them".into(),
+            "rwd cuts session logs of dsh (format 0, below $DSH_HOME, else ~/.dsh), claude ($CLAUDE_CONFIG_DIR, else \
+             ~/.claude), codex ($CODEX_HOME, else ~/.codex) and gemini ($GEMINI_CLI_HOME/.gemini, else ~/.gemini)"
+                .into(),
             format!("to see which there are: {}", typed.other(&["session", "list"])),
         ]
         .into_iter()
