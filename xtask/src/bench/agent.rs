@@ -79,7 +79,7 @@ impl Sidecar {
     /// Starts it and opens a session with an open turn.
     pub(crate) fn start(setting: &Setting<'_>) -> Result<Self> {
         let mut rwd = command(setting.rwd);
-        rwd.arg("--data-dir").arg(setting.data()).arg("sidecar").current_dir(setting.scratch);
+        rwd.arg("--data-dir").arg(setting.agent_data()).arg("sidecar").current_dir(setting.scratch);
         let mut child = rwd.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let answers = BufReader::new(child.stdout.take().ok_or("no output of the sidecar")?);
         let requests = child.stdin.take();

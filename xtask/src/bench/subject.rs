@@ -190,9 +190,13 @@ pub(crate) fn measure<'a>(setting: &Setting<'a>, runs: u32, with_git: bool) -> R
 }
 
 impl Setting<'_> {
-    /// The data directory that the runs share.
-    pub(crate) fn data(&self) -> PathBuf {
+    fn data(&self) -> PathBuf {
         self.scratch.join("data")
+    }
+
+    /// That of hooks and sidecar: a restore beside an open turn waits for it.
+    pub(crate) fn agent_data(&self) -> PathBuf {
+        self.scratch.join("data-agent")
     }
 
     fn fresh_data(&self) -> PathBuf {
@@ -224,7 +228,7 @@ impl Setting<'_> {
     }
 
     fn hook(&self) -> Vec<OsString> {
-        let data = self.data();
+        let data = self.agent_data();
         let mut all: Vec<OsString> = vec![self.rwd.into(), "--data-dir".into(), data.into()];
         all.extend(["hook", "claude"].map(OsString::from));
         all
@@ -252,12 +256,14 @@ fn prime(setting: &Setting<'_>, with_git: bool) -> Result {
     }
     // The second capture finds nothing racy any more.
     for _ in 0..2 {
-        run(setting, &setting.rwd(&setting.data(), &["save"]))?;
+        for data in [setting.data(), setting.agent_data()] {
+            run(setting, &setting.rwd(&data, &["save"]))?;
+        }
         std::thread::sleep(Duration::from_millis(50));
     }
     // A hook ends well whatever happens: that it captures shows in the log.
     hook(setting, Told::Prompt)?;
-    let (program, rest) = (setting.rwd, &setting.rwd(&setting.data(), &["log", "-n", "1"])[1..]);
+    let (program, rest) = (setting.rwd, &setting.rwd(&setting.agent_data(), &["log", "-n", "1"])[1..]);
     let told = command(program).args(rest).current_dir(&setting.tree.root).output()?;
     let log: serde_json::Value = serde_json::from_slice(&told.stdout)?;
     match log["points"][0]["kind"].as_str() {
@@ -309,7 +315,7 @@ fn one(setting: &Setting<'_>, subject: Subject, sidecar: &mut Option<Sidecar>) -
 
 /// Everything captured, then perhaps one change, older than what is called racy.
 fn settled(setting: &Setting<'_>, change: bool) -> Result {
-    run(setting, &setting.rwd(&setting.data(), &["save"]))?;
+    run(setting, &setting.rwd(&setting.agent_data(), &["save"]))?;
     if change {
         setting.touch(&setting.tree.some[setting.tree.some.len() / 2])?;
     }
