@@ -8,6 +8,7 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make the worlds they need"))]
 
+mod agent;
 pub mod barriers;
 pub mod event_log;
 pub mod hooks;
@@ -19,6 +20,7 @@ pub mod sidecar;
 mod surroundings;
 mod turn_view;
 
+pub use agent::Agent;
 pub use logs::Logs;
 pub use surroundings::surrounding;
 pub use turn_view::{TurnRecord, ViewError, turn_records, view_dir, write_view};

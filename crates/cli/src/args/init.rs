@@ -1,25 +1,15 @@
 //! Arguments of `rwd init`, `rwd uninstall` and `rwd run`.
 
 use std::ffi::OsString;
+use std::sync::LazyLock;
 
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use harness_adapter::install::{Agent, Scope};
 
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum AgentChoice {
-    /// Claude Code
-    Claude,
-    /// Codex
-    Codex,
-    /// Gemini CLI
-    Gemini,
-    /// opencode
-    Opencode,
-    /// Cursor
-    Cursor,
-    /// Cline
-    Cline,
-}
+/// One of [`Agent::ALL`], by its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct AgentChoice(pub(crate) Agent);
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ScopeChoice {
@@ -31,16 +21,14 @@ pub(crate) enum ScopeChoice {
     User,
 }
 
-impl AgentChoice {
-    pub(crate) const fn agent(self) -> Agent {
-        match self {
-            Self::Claude => Agent::Claude,
-            Self::Codex => Agent::Codex,
-            Self::Gemini => Agent::Gemini,
-            Self::Opencode => Agent::Opencode,
-            Self::Cursor => Agent::Cursor,
-            Self::Cline => Agent::Cline,
-        }
+impl ValueEnum for AgentChoice {
+    fn value_variants<'a>() -> &'a [Self] {
+        static CHOICES: LazyLock<[AgentChoice; Agent::ALL.len()]> = LazyLock::new(|| Agent::ALL.map(AgentChoice));
+        &*CHOICES
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.0.name()).help(self.0.title()))
     }
 }
 

@@ -145,7 +145,7 @@ pub(super) fn entries(changes: &[Change]) -> Vec<wire::FileEntry> {
 }
 
 fn plan(around: &Around<'_>, args: &InitArgs) -> Result<Plan, CliError> {
-    let named: Vec<Agent> = args.agent.iter().map(|choice| choice.agent()).collect();
+    let named: Vec<Agent> = args.agent.iter().map(|choice| choice.0).collect();
     let mut plan = Plan { agents: Vec::new(), changes: Vec::new(), warnings: Vec::new() };
     for agent in Agent::ALL {
         let found = around.with(|around| hooks::detected(agent, around));

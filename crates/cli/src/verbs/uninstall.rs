@@ -93,7 +93,7 @@ fn agents(changes: &[Change], dry_run: bool) -> Vec<AgentEntry> {
 }
 
 fn changes(around: &Around<'_>, args: &UninstallArgs, receipt: &Receipt) -> Result<Vec<Change>, CliError> {
-    let named: Vec<Agent> = args.agent.iter().map(|choice| choice.agent()).collect();
+    let named: Vec<Agent> = args.agent.iter().map(|choice| choice.0).collect();
     let asked = args.scope.map(ScopeChoice::scope);
     let mut changes = Vec::new();
     for agent in Agent::ALL.into_iter().filter(|agent| named.is_empty() || named.contains(agent)) {

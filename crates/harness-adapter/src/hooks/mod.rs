@@ -31,48 +31,10 @@ use std::path::PathBuf;
 use checkpoint_core::SessionKey;
 use sha2::{Digest, Sha256};
 
+pub use crate::agent::Agent;
 use reader::Reader;
 pub use reader::mend;
 pub use tools::Effect;
-
-/// A harness whose hooks call `rwd hook NAME`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Agent {
-    /// Claude Code, and what runs hooks of its format.
-    Claude,
-    /// `OpenAI` Codex.
-    Codex,
-    /// Gemini CLI.
-    Gemini,
-    /// opencode, through a plugin.
-    Opencode,
-    /// Cursor.
-    Cursor,
-    /// Cline.
-    Cline,
-}
-
-impl Agent {
-    /// All of them.
-    pub const ALL: [Self; 6] = [Self::Claude, Self::Codex, Self::Gemini, Self::Opencode, Self::Cursor, Self::Cline];
-
-    /// The name on the command line and in session keys.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Claude => "claude",
-            Self::Codex => "codex",
-            Self::Gemini => "gemini",
-            Self::Opencode => "opencode",
-            Self::Cursor => "cursor",
-            Self::Cline => "cline",
-        }
-    }
-
-    /// The harness of that name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|agent| agent.name() == name)
-    }
-}
 
 /// A part of a payload that could not be used.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -5,7 +5,7 @@ use super::codex_trust::{self, TrustEntry};
 use super::command::{is_ours, program_of};
 use super::edit::{self, Json};
 use super::jsonc::{self, Kind, Mistake, Node, mistake};
-use super::places::Agent;
+use crate::agent::Agent;
 
 /// How an agent writes hooks down.
 struct Format {

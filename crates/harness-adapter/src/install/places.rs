@@ -1,26 +1,10 @@
-//! Which agents there are, how one is recognised, and which files of it rwd uses.
+//! How an agent is recognised, and which files of it rwd uses.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::scripts;
-
-/// An agent whose hooks rwd can use.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Agent {
-    /// Claude Code.
-    Claude,
-    /// Codex.
-    Codex,
-    /// Gemini CLI.
-    Gemini,
-    /// opencode.
-    Opencode,
-    /// Cursor.
-    Cursor,
-    /// Cline.
-    Cline,
-}
+use crate::agent::Agent;
 
 /// For whom hooks are installed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -34,26 +18,6 @@ pub enum Scope {
 }
 
 impl Agent {
-    /// All, in the order they are told.
-    pub const ALL: [Self; 6] = [Self::Claude, Self::Codex, Self::Gemini, Self::Opencode, Self::Cursor, Self::Cline];
-
-    /// Its name in `rwd hook NAME`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Claude => "claude",
-            Self::Codex => "codex",
-            Self::Gemini => "gemini",
-            Self::Opencode => "opencode",
-            Self::Cursor => "cursor",
-            Self::Cline => "cline",
-        }
-    }
-
-    /// The agent of that name.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|agent| agent.name() == name)
-    }
-
     /// Programs that it is started by.
     const fn programs(self) -> &'static [&'static str] {
         match self {
