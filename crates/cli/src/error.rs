@@ -8,6 +8,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use checkpoint_core::{BoxError, EngineError, FsError, LockError, RelPath};
+use durable_fs::LockFailure;
 use harness_adapter::sessions::dsh::LogError;
 use index_store::DataError;
 
@@ -93,6 +94,14 @@ impl From<rwd_engine::OpenError> for CliError {
 impl CliError {
     pub(crate) fn failure(what: impl Into<String>, source: impl Into<BoxError>) -> Self {
         Self::Failure { what: what.into(), source: source.into() }
+    }
+
+    /// A lock of ours that was not got: busy as the workspace's own lock is, or `what` failed.
+    pub(crate) fn unlocked(failure: LockFailure, what: impl Into<String>) -> Self {
+        match failure {
+            LockFailure::Busy => Self::Engine(LockError::Busy.into()),
+            other => Self::failure(what, other),
+        }
     }
 
     /// A wait for a lock that a signal ended is an interrupt.
@@ -407,6 +416,18 @@ pub(crate) fn log_exit(error: &LogError) -> u8 {
         error if error.is_refusal() => exit::DECISION,
         _ => exit::FAILURE,
     }
+}
+
+/// An error with its causes as a warning has it, for people, on one line.
+pub(crate) fn one_line(error: &CliError) -> String {
+    let mut text = error.to_string();
+    for cause in causes(error) {
+        // Some messages have their cause in them.
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    wire::shown(&text)
 }
 
 fn causes(error: &CliError) -> Vec<String> {

@@ -80,7 +80,7 @@ impl Receipt {
         let failed = |source: durable_fs::Error| CliError::failure(format!("cannot use {}", dir.display()), source);
         durable_fs::create_private_dirs(&dir.join("backups")).map_err(failed)?;
         let lock = FileLock::acquire(&dir.join("lock"), LockMode::Exclusive, Duration::from_secs(10));
-        let lock = lock.map_err(|source| CliError::failure(format!("cannot lock {}", dir.display()), source))?;
+        let lock = lock.map_err(|failure| CliError::unlocked(failure, format!("cannot lock {}", dir.display())))?;
         Ok(Self { _lock: Some(lock), ..Self::look(data)? })
     }
 

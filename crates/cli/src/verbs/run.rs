@@ -26,7 +26,7 @@ use crate::approve::Consent;
 use crate::args::RunArgs;
 use crate::compose::{self, Opened};
 use crate::config::Settings;
-use crate::error::{CliError, Typed, quote_bytes};
+use crate::error::{CliError, one_line, quote_bytes};
 use crate::exit;
 use crate::output::Output;
 use crate::run::Run;
@@ -159,7 +159,6 @@ fn watched(
 /// Makes the points of a run. A failure is told and changes nothing else.
 struct Recorder<'a> {
     out: &'a Output,
-    typed: &'a Typed,
     opened: Option<Opened>,
     session: SessionKey,
     /// Held while the session that runs share is this one's.
@@ -187,7 +186,6 @@ impl<'a> Recorder<'a> {
         let words: Vec<String> = command.iter().map(|word| quote_bytes(word.as_bytes())).collect();
         let mut recorder = Self {
             out: &run.out,
-            typed: &run.typed,
             opened: None,
             session: SessionKey::local(),
             only: None,
@@ -239,11 +237,10 @@ impl<'a> Recorder<'a> {
     }
 
     fn warn(&mut self, error: &CliError) {
-        let report = crate::error::report(error, self.typed);
-        let text = std::iter::once(report.body.message).chain(report.body.causes).collect::<Vec<_>>().join(": ");
+        let text = one_line(error);
         // The same again and again helps nobody.
         if self.warnings.last() != Some(&text) {
-            self.out.note(&format!("rwd: warning: not captured: {}", wire::shown(&text)));
+            self.out.note(&format!("rwd: warning: not captured: {text}"));
             self.warnings.push(text);
         }
     }

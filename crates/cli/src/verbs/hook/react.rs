@@ -10,11 +10,11 @@ use harness_adapter::hooks::{Agent, HookEvent, What};
 use index_store::Standing;
 
 use super::store::{self, Kept};
-use super::{harness, number, place, told};
+use super::{number, place, process, told};
 use crate::approve::Consent;
 use crate::compose::{self, Located, Opened};
 use crate::config::Settings;
-use crate::error::CliError;
+use crate::error::{CliError, one_line};
 use crate::run::Run;
 use crate::verbs::{asker, save};
 
@@ -83,7 +83,7 @@ pub(super) fn react(run: &Run, event: &HookEvent, begun: Instant) -> Reaction {
     let mut reaction = Reaction::default();
     if let Err(error) = hooked.work(&mut reaction) {
         tracing::warn!(%error, "the report could not be followed");
-        hooked.missed.get_or_insert_with(|| why(&error));
+        hooked.missed.get_or_insert_with(|| one_line(&error));
         if matches!(event.what, What::Prompt { .. }) {
             reaction.answer.user = hooked.missed.as_deref().map(unprotected);
         }
@@ -101,7 +101,7 @@ pub(super) fn react(run: &Run, event: &HookEvent, begun: Instant) -> Reaction {
 
 fn unplaced(event: &HookEvent, error: &CliError) -> Reaction {
     tracing::warn!(%error, "no workspace");
-    let user = matches!(event.what, What::Prompt { .. }).then(|| unprotected(&why(error)));
+    let user = matches!(event.what, What::Prompt { .. }).then(|| unprotected(&one_line(error)));
     Reaction { answer: Answer { user, ..Answer::default() }, tidy: None }
 }
 
@@ -120,20 +120,6 @@ fn position(state: &SessionState, capture: &Capture) -> Option<Position> {
     let start = u64::from(capture.turn.saturating_sub(1)) * 2;
     let seq = if capture.kind == PointKind::TurnEnd { start + 1 } else { start };
     Some(Position { seq: Seq(seq), anchor: Some(anchor), prefix: None })
-}
-
-/// An error with its causes, on one line.
-fn why(error: &CliError) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(inner) = cause {
-        let inner_text = inner.to_string();
-        if !text.contains(&inner_text) {
-            text = format!("{text}: {inner_text}");
-        }
-        cause = inner.source();
-    }
-    crate::wire::shown(&text)
 }
 
 impl Hooked<'_> {
@@ -171,7 +157,7 @@ impl Hooked<'_> {
         if !actions.is_empty() {
             if let Err(error) = self.open() {
                 self.unrecorded = true;
-                self.missed = Some(why(&error));
+                self.missed = Some(one_line(&error));
             } else {
                 self.perform(&mut kept.state, &session, actions, &mut reaction.answer)?;
             }
@@ -301,13 +287,13 @@ impl Hooked<'_> {
         };
         if let Err(error) = ended {
             tracing::warn!(%error, "not done");
-            self.missed.get_or_insert_with(|| why(&error));
+            self.missed.get_or_insert_with(|| one_line(&error));
         }
         Ok(())
     }
 
     fn save(&mut self, session: &SessionKey, capture: Capture, position: Option<Position>) -> Result<(), CliError> {
-        let process = (capture.kind == PointKind::TurnStart).then(|| harness::process(&self.event)).flatten();
+        let process = (capture.kind == PointKind::TurnStart).then(|| process::of_harness(&self.event)).flatten();
         let (budget, spent) = (self.budget(), self.begun.elapsed());
         let opened = self.open()?;
         let first = opened.index.newest()?.0 == 0;
