@@ -13,9 +13,9 @@ fn pruned(points: &[Point], pinned: &[u8], bytes: u64, quota: Quota) -> Vec<(u8,
     prune(&stock, &quota).points.into_iter().map(|(id, rule)| (id.as_bytes()[0], rule)).collect()
 }
 
-/// TC02, TC08: sessions are counted apart, and each removal names its rule.
+/// Sessions are counted apart, and each removal names its rule.
 #[test]
-fn sessions_are_counted_apart() {
+fn tc02_tc08_sessions_are_counted_apart() {
     let points: Vec<Point> =
         (1..=6).map(|n| point(n, if n % 2 == 0 { "a" } else { "b" }, PointKind::Mutation, 1, 0)).collect();
     let quota = Quota { max_checkpoints: 2, ..Quota::default() };
@@ -58,9 +58,9 @@ fn a_look_at_all_points_comes_the_less_often_the_more_there_are() {
     }
 }
 
-/// TC03, TC06, TC11: the byte rule deletes oldest first and never the newest of a session.
+/// The byte rule deletes oldest first and never the newest of a session.
 #[test]
-fn the_byte_rule_is_soft() {
+fn tc03_tc06_tc11_the_byte_rule_is_soft() {
     let points = [
         point(1, "a", PointKind::Manual, 1, 50),
         point(2, "a", PointKind::Manual, 1, 50),
