@@ -11,7 +11,7 @@ mod lines;
 mod turn_keys;
 
 pub use door::{ClientLogs, Door, DoorError, Talked, TurnSeen, written};
-pub use turn_keys::{TurnKey, turn_keys};
+pub use turn_keys::{TurnKey, expected_position, turn_keys};
 
 use std::{path::PathBuf, sync::Arc};
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use checkpoint_core::{SessionError, Turn};
+use checkpoint_core::{Seq, SessionError, Turn};
 
 use super::{claude, codex, door::DoorError, gemini};
 
@@ -34,4 +34,53 @@ pub fn turn_keys(harness: &str, transcript: &Path) -> Result<Vec<TurnKey>, Sessi
     };
     let keys = read.map_err(|error: DoorError| SessionError::Harness { source: error.into() })?;
     Ok(keys.into_iter().zip(1..).map(|(key, turn)| TurnKey { turn: Turn(turn), key }).collect())
+}
+
+/// Where a turn begins, or ends, in a log in which every turn before it ended once: positions count beginnings and ends of
+/// turns from 0 (docs/conversation-doors.md).
+///
+/// A client that went back inside its log has more ends, so this is only where the turn was expected: the harness's own
+/// name of it, stored beside, goes before it.
+pub fn expected_position(turn: Turn, ended: bool) -> Seq {
+    Seq(u64::from(turn.0.saturating_sub(1)) * 2 + u64::from(ended))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use checkpoint_core::{Beat, SessionKey};
+
+    use super::*;
+
+    /// What hooks store and what the log says later are the same place.
+    #[test]
+    fn turns_are_expected_where_the_log_has_them() {
+        let id = "0f0e0d0c-0b0a-4908-8706-050403020100";
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path().join("projects/p");
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut rows = String::new();
+        for n in 1..=3 {
+            let parent = if n == 1 { "null".to_owned() } else { format!("\"a{}\"", n - 1) };
+            writeln!(
+                rows,
+                r#"{{"type":"user","uuid":"u{n}","parentUuid":{parent},"sessionId":"{id}","promptId":"p{n}","message":{{"role":"user","content":"do it"}}}}"#
+            )
+            .unwrap();
+            writeln!(
+                rows,
+                r#"{{"type":"assistant","uuid":"a{n}","parentUuid":"u{n}","sessionId":"{id}","message":{{"role":"assistant","stop_reason":"end_turn","content":[]}}}}"#
+            )
+            .unwrap();
+        }
+        std::fs::write(folder.join(format!("{id}.jsonl")), rows).unwrap();
+        let logs = crate::sessions::client_logs("claude", scratch.path().to_owned()).unwrap();
+        let beats = logs.beats(&SessionKey::new("claude", id).unwrap(), Seq(0)).unwrap();
+        let expected = (1..=3).map(Turn).flat_map(|turn| {
+            [(turn, Beat::TurnStart(turn)), (turn, Beat::TurnEnd(turn))]
+                .map(|(turn, beat)| (expected_position(turn, matches!(beat, Beat::TurnEnd(_))), beat))
+        });
+        assert_eq!(beats, expected.collect::<Vec<_>>());
+    }
 }

@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use checkpoint_core::{EngineError, PointKind, PointQuery, Position, SaveRequest, Seq, SessionKey, Step, Turn};
+use checkpoint_core::{EngineError, PointKind, PointQuery, Position, SaveRequest, SessionKey, Step, Turn};
 use harness_adapter::hooks::answer::{Answer, reaches_model, reaches_user};
 use harness_adapter::hooks::state::{OpenTurn, SessionState};
 use harness_adapter::hooks::turns::{Action, Capture, step};
 use harness_adapter::hooks::{Agent, HookEvent, What};
+use harness_adapter::sessions::expected_position;
 use index_store::Standing;
 
 use super::store::{self, Kept};
@@ -113,13 +114,11 @@ fn starts_turn(action: &Action) -> bool {
     matches!(action, Action::Save(capture) if capture.kind == PointKind::TurnStart)
 }
 
-/// Where the conversation is: beginnings and ends of turns count from 0, and the harness's own name of the turn goes
-/// before the count (docs/conversation-doors.md).
+/// Where the conversation is: the log may not show the turn yet, so that its place is expected and its name is certain.
 fn position(state: &SessionState, capture: &Capture) -> Option<Position> {
     let anchor = state.anchor.clone()?;
-    let start = u64::from(capture.turn.saturating_sub(1)) * 2;
-    let seq = if capture.kind == PointKind::TurnEnd { start + 1 } else { start };
-    Some(Position { seq: Seq(seq), anchor: Some(anchor), prefix: None })
+    let seq = expected_position(Turn(capture.turn), capture.kind == PointKind::TurnEnd);
+    Some(Position { seq, anchor: Some(anchor), prefix: None })
 }
 
 impl Hooked<'_> {
