@@ -381,6 +381,14 @@ impl EngineError {
         }
     }
 
+    /// What went wrong: a capture's gap stands for what caused it.
+    pub fn innermost(&self) -> &Self {
+        match self {
+            Self::Gap { source, .. } => source.innermost(),
+            other => other,
+        }
+    }
+
     /// The operation it is about.
     pub fn operation(&self) -> Option<OpId> {
         match self {

@@ -74,6 +74,22 @@ impl PathState {
             _ => self == other,
         }
     }
+
+    /// What became of a path between two states, in the word that every answer and protocol has for it: `added`,
+    /// `removed`, `mode` (only permission bits), `modified` or `type`.
+    pub fn change_to(&self, after: &Self) -> &'static str {
+        if self.is_absent() {
+            "added"
+        } else if after.is_absent() {
+            "removed"
+        } else if self.same_content(after) {
+            "mode"
+        } else if std::mem::discriminant(self) == std::mem::discriminant(after) {
+            "modified"
+        } else {
+            "type"
+        }
+    }
 }
 
 /// Why a capture left a path out (design § 5). A skipped path is never written or removed by a restore.

@@ -106,7 +106,7 @@ impl CliError {
 
     /// A wait for a lock that a signal ended is an interrupt.
     pub(crate) fn settled(self) -> Self {
-        let stopped = match self.engine().map(innermost) {
+        let stopped = match self.engine().map(EngineError::innermost) {
             Some(EngineError::Lock(LockError::Failed { source })) => source.is::<StoppedWaiting>(),
             _ => false,
         };
@@ -309,7 +309,7 @@ pub(crate) fn report(error: &CliError, typed: &Typed) -> Report {
         causes: causes(error),
     };
     if let Some(engine) = error.engine() {
-        let inner = innermost(engine);
+        let inner = engine.innermost();
         body.op = inner.operation().map(|id| id.to_string());
         body.guard = inner.guard().map(|id| id.to_string());
         if let EngineError::NotApproved { preview, .. } | EngineError::Undecided { preview } = inner {
@@ -317,14 +317,6 @@ pub(crate) fn report(error: &CliError, typed: &Typed) -> Report {
         }
     }
     Report { body, exit: exit_code(error) }
-}
-
-/// A capture's gap stands for what caused it.
-fn innermost(error: &EngineError) -> &EngineError {
-    match error {
-        EngineError::Gap { source, .. } => innermost(source),
-        other => other,
-    }
 }
 
 fn code(error: &CliError) -> &'static str {
@@ -453,7 +445,7 @@ fn plain(paths: &[RelPath], reason: &str) -> Vec<ReasonEntry> {
 
 fn paths(error: &CliError) -> Vec<ReasonEntry> {
     let engine = match error {
-        CliError::Engine(engine) | CliError::Planned { engine, .. } => innermost(engine),
+        CliError::Engine(engine) | CliError::Planned { engine, .. } => engine.innermost(),
         CliError::OutsidePath { given, why } => {
             return vec![wire::reason(given.as_os_str().as_encoded_bytes(), why, None)];
         }

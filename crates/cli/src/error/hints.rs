@@ -3,7 +3,7 @@
 use checkpoint_core::{Blocked, EngineError, LockError, Preview, RelPath, SessionError};
 use index_store::DataError;
 
-use super::{CliError, Facts, Typed, innermost, quote};
+use super::{CliError, Facts, Typed, quote};
 
 /// What to do about an error, one line each.
 pub(super) fn hints(error: &CliError, typed: &Typed) -> Vec<String> {
@@ -33,8 +33,8 @@ pub(super) fn hints(error: &CliError, typed: &Typed) -> Vec<String> {
         CliError::Config { .. } => vec!["correct it".into()],
         CliError::Agent { hint, .. } => vec![hint.clone()],
         CliError::NeedsYes { declined: false, .. } => vec![format!("to confirm: {}", typed.with(&["--yes"]))],
-        CliError::Engine(engine) => engine_hints(innermost(engine), typed, &Facts { turns: true, ..Facts::default() }),
-        CliError::Planned { engine, facts } => engine_hints(innermost(engine), typed, facts),
+        CliError::Engine(engine) => engine_hints(engine.innermost(), typed, &Facts { turns: true, ..Facts::default() }),
+        CliError::Planned { engine, facts } => engine_hints(engine.innermost(), typed, facts),
         CliError::Data(DataError::Refused { .. }) => {
             vec!["a project's own directory is meant; --force goes on all the same".into()]
         }

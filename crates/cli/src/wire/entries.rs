@@ -175,24 +175,9 @@ pub(crate) fn stored(stored: &[(RelPath, checkpoint_core::ObjectId)]) -> Vec<Sto
 
 /// One changed path.
 pub(crate) fn change(path: &RelPath, before: &PathState, after: &PathState) -> ChangeEntry {
-    let change = change_word(before, after);
+    let change = before.change_to(after);
     let (path, path_bytes) = coded(path.as_bytes());
     ChangeEntry { path, path_bytes, change, added: None, removed: None, binary: None }
-}
-
-/// What happened to a path, in a word.
-pub(crate) fn change_word(before: &PathState, after: &PathState) -> &'static str {
-    if before.is_absent() {
-        "added"
-    } else if after.is_absent() {
-        "removed"
-    } else if before.same_content(after) {
-        "mode"
-    } else if std::mem::discriminant(before) == std::mem::discriminant(after) {
-        "modified"
-    } else {
-        "type"
-    }
 }
 
 /// An absolute path.

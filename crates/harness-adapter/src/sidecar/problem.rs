@@ -106,14 +106,6 @@ fn causes(error: &dyn Error) -> Vec<String> {
     causes
 }
 
-/// A capture's gap stands for what caused it.
-pub(super) fn innermost(error: &EngineError) -> &EngineError {
-    match error {
-        EngineError::Gap { source, .. } => innermost(source),
-        other => other,
-    }
-}
-
 fn plain(paths: &[RelPath], why: &str) -> Vec<ReasonEntry> {
     paths.iter().map(|path| reason(path, why, None)).collect()
 }
@@ -171,7 +163,7 @@ fn hints(error: &EngineError) -> Vec<String> {
 
 impl From<EngineError> for Failed {
     fn from(error: EngineError) -> Self {
-        let inner = innermost(&error);
+        let inner = error.innermost();
         let mut problem = Problem {
             code: inner.code().to_owned(),
             kind: kind_word(inner.kind()).to_owned(),

@@ -1,6 +1,6 @@
 //! What the engine answers, in the shapes of the protocol.
 
-use checkpoint_core::{Consistency, Cut, Mark, Operation, Outcome, PathState, Point, PointKind, Preview, Status};
+use checkpoint_core::{Consistency, Cut, Mark, Operation, Outcome, Point, PointKind, Preview, Status};
 use serde::Serialize;
 
 use super::protocol::{
@@ -180,20 +180,5 @@ pub(super) fn named(line: Line) -> NamedPoint {
         seq: line.seq.0,
         time: line.time,
         note: line.note,
-    }
-}
-
-/// What happened to a path, in a word.
-pub(super) fn change(before: &PathState, after: &PathState) -> &'static str {
-    if before.is_absent() {
-        "added"
-    } else if after.is_absent() {
-        "removed"
-    } else if before.same_content(after) {
-        "mode"
-    } else if std::mem::discriminant(before) == std::mem::discriminant(after) {
-        "modified"
-    } else {
-        "type"
     }
 }

@@ -6,7 +6,7 @@ use checkpoint_core::{
     Beat, EngineError, PointKind, Position, SaveRequest, Saved, Seq, SessionKey, SessionLog, Step, Turn,
 };
 
-use super::super::problem::{Failed, innermost};
+use super::super::problem::Failed;
 use super::super::protocol::{
     self as wire, Capture, CaptureKind, Captured, Done, GapMade, Interrupted, StepBegin, StepEnd, TurnBegin, TurnEnd,
     TurnInterrupt, skipped,
@@ -110,7 +110,7 @@ fn take(
         Ok(saved) => Ok(taken(at, &scene, saved)),
         Err(EngineError::Gap { point: Some(point), source }) if !at.call.is_cancelled() => {
             let recorded = scene.engine.index().point(&point)?;
-            let why = innermost(&source);
+            let why = source.innermost();
             Ok(Captured {
                 id: None,
                 tree: None,

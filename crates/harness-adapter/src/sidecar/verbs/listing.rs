@@ -115,7 +115,7 @@ pub(super) fn diff(at: Place<'_>, asked: &Diff) -> Result<Differences, Failed> {
             let is_dir = |state: &checkpoint_core::PathState| state.is_dir() || state.is_absent();
             if !(is_dir(&change.before) && is_dir(&change.after)) {
                 let (path, path_bytes) = coded(change.path.as_bytes());
-                let change = shape::change(&change.before, &change.after).to_owned();
+                let change = change.before.change_to(&change.after).to_owned();
                 changes.push(ChangeEntry { path, path_bytes, change });
             }
             if at.call.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
