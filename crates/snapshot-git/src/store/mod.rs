@@ -263,22 +263,6 @@ impl Store {
         })
     }
 
-    /// [`Store::contains_on_disk`] for many objects at once: one pass over the indexes instead of a search for each.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for seeding, which is not there yet"))]
-    pub(crate) fn contain_on_disk(&self, ids: &[ObjectId]) -> Result<Vec<bool>, SnapshotError> {
-        let mut wanted: Vec<(Id, usize)> = ids.iter().enumerate().map(|(n, id)| (raw(id), n)).collect();
-        wanted.sort_unstable();
-        let mut found = vec![false; ids.len()];
-        for pack in self.packs()?.iter().filter(|p| !p.is_damaged()) {
-            let mut stored = pack.idx().entries().map_err(at(pack.path()))?.into_iter().peekable();
-            for (id, n) in &wanted {
-                while stored.next_if(|e| e.id < *id).is_some() {}
-                found[*n] |= stored.peek().is_some_and(|e| e.id == *id && (HEADER..pack.end()).contains(&e.offset));
-            }
-        }
-        Ok(found)
-    }
-
     /// A whole object, its kind checked. Trees and meta blobs; big blobs go through `stream`.
     ///
     /// The bytes have passed the checksum of their compressed form; only `verify` hashes them.

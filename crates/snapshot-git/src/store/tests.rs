@@ -304,7 +304,7 @@ fn sixty_packs_are_read_by_us_and_by_git() {
     for k in 0..60u32 {
         let id = blob(&k.to_be_bytes());
         assert!(store.contains(&id));
-        assert_eq!(store.contain_on_disk(&[blob(b"no"), id, id]).unwrap(), [false, true, true]);
+        assert!(store.contains_on_disk(&id) && !store.contains_on_disk(&blob(b"no")));
         assert_eq!(read_blob(&other, &id).unwrap(), k.to_be_bytes());
     }
     assert_eq!(files(&store, "pack").len(), 60);
