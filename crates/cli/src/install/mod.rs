@@ -103,7 +103,7 @@ impl<'a> Around<'a> {
 
 /// The command of an agent's hooks.
 pub(crate) fn command(program: &str, agent: Agent) -> Result<String, CliError> {
-    hooks::hook_command(program, agent.name()).map_err(|bad| unusable(bad.to_string()))
+    hooks::hook_command(program, agent).map_err(|bad| unusable(bad.to_string()))
 }
 
 fn unusable(message: String) -> CliError {

@@ -107,6 +107,9 @@ pub fn hooks_are_off(config: &str) -> bool {
 }
 
 /// What `config.toml` says of a hook.
+///
+/// # Errors
+/// [`Mistake`] where `config` is no TOML.
 pub fn trust_state(config: &str, entry: &TrustEntry) -> Result<Trust, Mistake> {
     let table = read(config)?;
     Ok(match stored(&table, &entry.key) {
@@ -174,6 +177,9 @@ fn unchangeable() -> Mistake {
 }
 
 /// `config.toml` with these hooks trusted.
+///
+/// # Errors
+/// [`Mistake`] where `config` is no TOML, or the edit would change anything else.
 pub fn with_trust(config: &str, entries: &[TrustEntry]) -> Result<String, Mistake> {
     let before = read(config)?;
     let line_end = if config.contains("\r\n") { "\r\n" } else { "\n" };
@@ -203,6 +209,9 @@ pub fn with_trust(config: &str, entries: &[TrustEntry]) -> Result<String, Mistak
 }
 
 /// `config.toml` without what it says of these hooks, where that stands in a table of its own.
+///
+/// # Errors
+/// [`Mistake`] where `config` is no TOML, or the edit would change anything else.
 pub fn without_trust(config: &str, entries: &[TrustEntry]) -> Result<String, Mistake> {
     let before = read(config)?;
     let mut lines: Vec<&str> = config.split_inclusive('\n').collect();
@@ -260,7 +269,7 @@ mod tests {
     /// What `hooks/list` of Codex 0.171.0 gave as `currentHash` for the hooks that `rwd init` writes.
     #[test]
     fn the_hashes_are_those_that_codex_gave() {
-        let command = super::super::hook_command("rwd", "codex").unwrap();
+        let command = super::super::hook_command("rwd", super::super::Agent::Codex).unwrap();
         let hash = |event, timeout| TrustEntry::new("/h", event, (0, 0), &command, None, timeout).hash;
         let tool = "sha256:2de836e3e52f6b432d341e45e4b5e702101bd9c68326293881dd4bf9c3c85f6f";
         let end = "sha256:d1f96395264833ddaa1c5b7a4dd0672bba4475974b764851efd5ea524313a3d4";

@@ -218,7 +218,7 @@ fn ours<'a>(text: &str, format: &Format, agent: Agent, hooks: &'a Node) -> Resul
             };
             for (m, hook) in list.into_iter().enumerate() {
                 let Some(command) = hook.get(text, "command")? else { continue };
-                let Some(words) = command.as_text().filter(|words| is_ours(words, agent.name())) else { continue };
+                let Some(words) = command.as_text().filter(|words| is_ours(words, agent)) else { continue };
                 let found_one =
                     Found { event: &member.key, at: (n, m), list: &member.value, group, hook, command, text: words };
                 found.push(found_one);
@@ -237,6 +237,10 @@ fn flag(text: &str, node: Option<&Node>, key: &str) -> Result<Option<bool>, Mist
 }
 
 /// Looks for hooks of `agent` in the text of its settings. `hooks_json`: the path of the file as Codex has it.
+///
+/// # Errors
+/// [`Mistake`] where the text is no JSON (comments and trailing commas are), names one of our keys twice, or has another
+/// type on the way to our entries.
 pub fn inspect(agent: Agent, text: &str, hooks_json: &str) -> Result<Installed, Mistake> {
     let Some(format) = Format::of(agent) else { return Ok(Installed::default()) };
     let mut installed = Installed::default();
@@ -252,7 +256,7 @@ pub fn inspect(agent: Agent, text: &str, hooks_json: &str) -> Result<Installed, 
             for found in ours(text, &format, agent, hooks)? {
                 installed.present.push(Present {
                     event: found.event.to_owned(),
-                    program: program_of(found.text, agent.name()).map(str::to_owned),
+                    program: program_of(found.text, agent).map(str::to_owned),
                     detached: flag(text, Some(found.hook), "async")? == Some(true),
                     narrowed: matcher(text, &found)?.is_some(),
                 });
@@ -281,6 +285,9 @@ fn trust(text: &str, found: &Found<'_>, hooks_json: &str) -> Result<TrustEntry, 
 
 /// The settings of `agent` with its hooks in them: `before` where nothing is missing. What was there of ours and works
 /// stays as it is, also where `command` would name the program in another way.
+///
+/// # Errors
+/// As of [`inspect`].
 pub fn install(agent: Agent, before: &str, command: &str, usable: Usable<'_>) -> Result<String, Mistake> {
     let Some(format) = Format::of(agent) else { return Ok(before.to_owned()) };
     if root_of(before)?.is_none() {
@@ -324,7 +331,7 @@ fn repaired(agent: Agent, format: &Format, before: &str, command: &str, usable: 
                 next = Some(edit::replace(&text, detached, "false"));
                 break;
             }
-            if !program_of(found.text, agent.name()).is_some_and(usable) && found.text != command {
+            if !program_of(found.text, agent).is_some_and(usable) && found.text != command {
                 let quoted = serde_json::Value::from(command).to_string();
                 next = Some(edit::replace(&text, found.command, &quoted));
                 break;
@@ -338,6 +345,9 @@ fn repaired(agent: Agent, format: &Format, before: &str, command: &str, usable: 
 }
 
 /// The settings without hooks of ours, and what that leaves empty; and whether nothing else is in them.
+///
+/// # Errors
+/// As of [`inspect`].
 pub fn uninstall(agent: Agent, before: &str) -> Result<(String, bool), Mistake> {
     let Some(format) = Format::of(agent) else { return Ok((before.to_owned(), false)) };
     let mut text = before.to_owned();

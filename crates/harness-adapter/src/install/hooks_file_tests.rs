@@ -7,7 +7,7 @@ use super::*;
 const AGENTS: [Agent; 4] = [Agent::Claude, Agent::Codex, Agent::Gemini, Agent::Cursor];
 
 fn command(agent: Agent) -> String {
-    hook_command("rwd", agent.name()).unwrap()
+    hook_command("rwd", agent).unwrap()
 }
 
 fn installed(agent: Agent, before: &str) -> String {
@@ -93,7 +93,7 @@ fn what_is_half_removed_is_repaired_and_what_works_is_left_alone() {
     let again = installed(Agent::Claude, &half);
     assert!(inspect(Agent::Claude, &again, "").unwrap().is_complete(&|_| true), "{again}");
     // A path that works stays: Codex trusts the text of the command.
-    let with_path = install(Agent::Codex, "", &hook_command("/x/rwd", "codex").unwrap(), &|_| true).unwrap();
+    let with_path = install(Agent::Codex, "", &hook_command("/x/rwd", Agent::Codex).unwrap(), &|_| true).unwrap();
     assert_eq!(installed(Agent::Codex, &with_path), with_path);
     let moved = install(Agent::Codex, &with_path, &command(Agent::Codex), &|program| program == "rwd").unwrap();
     assert!(inspect(Agent::Codex, &moved, "").unwrap().is_complete(&|program| program == "rwd"));

@@ -1,6 +1,7 @@
 //! Hooks that are files of their own: the plugin of opencode and the scripts of Cline.
 
 use super::command::{self, hook_command};
+use crate::agent::Agent;
 
 /// The first line of a script's own comment; a file that holds it is ours.
 const MARK: &str = "Written by `rwd init`; `rwd uninstall` removes it.";
@@ -16,7 +17,7 @@ pub fn program_of(text: &str) -> Option<String> {
         if let Some(quoted) = line.strip_prefix("const PROGRAM = ").and_then(|rest| rest.strip_suffix(';')) {
             return serde_json::from_str(quoted).ok();
         }
-        if let Some(program) = command::program_of(line, "cline") {
+        if let Some(program) = command::program_of(line, Agent::Cline) {
             return Some(program.to_owned());
         }
     }
@@ -37,7 +38,7 @@ pub(crate) const CLINE_EVENTS: [&str; 8] = [
 
 /// A script of Cline. Its path is checked before: see [`hook_command`].
 pub(crate) fn cline(program: &str) -> String {
-    let command = hook_command(program, "cline").unwrap_or_else(|_| "exit 0".to_owned());
+    let command = hook_command(program, Agent::Cline).unwrap_or_else(|_| "exit 0".to_owned());
     format!("#!/bin/sh\n# {MARK}\n{command}\n")
 }
 
