@@ -25,7 +25,7 @@ mod uninstall;
 
 use std::sync::Arc;
 
-use checkpoint_core::{Approver, Intent, IntentState, Point};
+use checkpoint_core::{Approver, Engine, IndexStore, Intent, IntentState, Point, SnapshotBackend};
 
 use crate::approve::{Asker, Consent, StopOnYes};
 use crate::args::Verb;
@@ -91,12 +91,31 @@ fn open_located(run: &Run, located: Located) -> Result<Opened, CliError> {
 
 /// Housekeeping of index and store, for after the answer: a failure here takes nothing back from it.
 fn tidy_up(opened: &Opened) {
-    if let Err(error) = opened.index.maintain() {
+    tidy(&opened.engine, &*opened.index);
+}
+
+fn tidy(engine: &Engine, index: &dyn IndexStore) {
+    if let Err(error) = index.maintain() {
         tracing::warn!(%error, "the index was not maintained");
     }
-    if let Err(error) = opened.engine.consolidate() {
+    if let Err(error) = engine.consolidate() {
         tracing::warn!(%error, "the store was not consolidated");
     }
+}
+
+/// Retention, then housekeeping: what follows every capture, whoever asked for it. A failure here takes nothing back
+/// from the answer.
+fn settle(engine: &Engine, index: &dyn IndexStore, snapshots: &dyn SnapshotBackend, turn_ended: bool) {
+    let prune = || -> Result<(), CliError> {
+        if engine.prune_is_due(turn_ended)? {
+            engine.prune(snapshots.usage()?.own_bytes)?;
+        }
+        Ok(())
+    };
+    if let Err(error) = prune() {
+        tracing::warn!(%error, "retention did not run");
+    }
+    tidy(engine, index);
 }
 
 /// The operation that `rwd recover` would settle. People are told on standard error.
