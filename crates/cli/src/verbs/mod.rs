@@ -9,6 +9,8 @@ pub(crate) mod hook;
 mod init;
 mod log;
 mod marks;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod names;
 pub(crate) mod plan_text;
 mod purge;
@@ -66,6 +68,14 @@ pub(crate) fn dispatch(run: &Run, verb: Verb) -> Result<u8, CliError> {
         Verb::Session(verb) => session::session(run, &verb),
         Verb::Config(verb) => settings::config(run, &verb),
         Verb::Sidecar => sidecar::sidecar(run),
+        #[cfg(feature = "mcp")]
+        Verb::Mcp => mcp::mcp(run),
+        #[cfg(not(feature = "mcp"))]
+        Verb::Mcp => Err(CliError::Usage {
+            code: "not-built",
+            message: "this rwd was built without MCP".to_owned(),
+            hint: Some("build it with: cargo install --path crates/cli --features mcp".to_owned()),
+        }),
         Verb::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut crate::args::cli_command(), "rwd", &mut script);
