@@ -24,6 +24,7 @@ pub(crate) struct Stop {
 
 impl Stop {
     /// What another stops: signals are left to it.
+    #[cfg(feature = "mcp")]
     pub(crate) const fn told_by(asked: Arc<AtomicBool>) -> Self {
         Self { asked, told: true }
     }

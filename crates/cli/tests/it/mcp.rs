@@ -128,8 +128,8 @@ mod served {
         }
     }
 
-    fn action(action: &'static str) -> Option<Reply> {
-        Some(Box::new(move |_| json!({"action": action, "content": {}})))
+    fn action(action: &'static str) -> Reply {
+        Box::new(move |_| json!({"action": action, "content": {}}))
     }
 
     /// A turn that wrote `a` and left `b`.
@@ -223,7 +223,7 @@ mod served {
     fn a_restore_and_its_undo_are_asked_for_with_the_plan() {
         let sandbox = played();
         let before = sandbox.tree();
-        let mut client = Client::start(&sandbox, action("accept"));
+        let mut client = Client::start(&sandbox, Some(action("accept")));
         let done = client.ok("restore", &json!({"target": "t1^", "exact": true, "scope": "files"}));
         assert_eq!((sandbox.read("a").as_str(), sandbox.has("b")), ("one\n", false));
         assert_eq!(done["structuredContent"]["status"], "restored");
@@ -240,9 +240,9 @@ mod served {
     #[test]
     fn without_a_yes_nothing_is_written() {
         for (reply, code) in [
-            (action("decline"), "declined"),
-            (action("cancel"), "declined"),
-            (action("later"), "declined"),
+            (Some(action("decline")), "declined"),
+            (Some(action("cancel")), "declined"),
+            (Some(action("later")), "declined"),
             (None, "agent-refused"),
         ] {
             let sandbox = played();
@@ -279,7 +279,7 @@ mod served {
         assert_eq!(sandbox.read("a"), "two\n");
 
         config(&sandbox, "[agent]\nmay_restore = 'never'\n");
-        let mut client = Client::start(&sandbox, action("accept"));
+        let mut client = Client::start(&sandbox, Some(action("accept")));
         assert_eq!(client.code("restore", &restore), "agent-refused");
         assert!(client.asked.is_empty());
         assert_eq!(sandbox.read("a"), "two\n");
@@ -294,7 +294,7 @@ mod served {
     fn hand_made_changes_are_not_overwritten_by_a_guess() {
         let sandbox = played();
         sandbox.write("a", "by hand\n");
-        let mut client = Client::start(&sandbox, action("accept"));
+        let mut client = Client::start(&sandbox, Some(action("accept")));
         assert_eq!(client.code("restore", &json!({"target": "t1^", "scope": "files"})), "decision-needed");
         assert!(client.asked.is_empty());
         client.ok("restore", &json!({"target": "t1^", "scope": "files", "drift": "overwrite"}));
@@ -327,7 +327,7 @@ mod served {
     fn a_client_that_leaves_while_somebody_is_asked_leaves_everything_as_it_is() {
         let sandbox = played();
         let before = sandbox.tree();
-        let mut client = Client::start(&sandbox, action("accept"));
+        let mut client = Client::start(&sandbox, Some(action("accept")));
         let call = json!({"jsonrpc": "2.0", "id": 77, "method": "tools/call",
             "params": {"name": "restore", "arguments": {"target": "t1^", "scope": "files"}}});
         client.raw((call.to_string() + "\n").as_bytes());
@@ -345,7 +345,7 @@ mod served {
         for asks in [false, true] {
             let sandbox = played();
             let before = sandbox.tree();
-            let mut client = Client::start(&sandbox, action("accept"));
+            let mut client = Client::start(&sandbox, Some(action("accept")));
             if asks {
                 let call = json!({"jsonrpc": "2.0", "id": 77, "method": "tools/call",
                     "params": {"name": "restore", "arguments": {"target": "t1^", "scope": "files"}}});

@@ -21,6 +21,7 @@ use crate::exit;
 use crate::output::Words;
 use crate::run::{Hosted, Run, hosted};
 use crate::signals::Stop;
+use crate::text::put;
 
 /// What the model is told about all tools together.
 const INSTRUCTIONS: &str = "rwd keeps points of this workspace and can take files, and where it can the conversation, \
@@ -151,7 +152,7 @@ fn shortened(mut text: String, max: usize, rest: &str) -> String {
         let end = text.floor_char_boundary(max);
         let end = text.get(..end).and_then(|kept| kept.rfind('\n')).map_or(end, |at| at + 1);
         text.truncate(end);
-        text.push_str(&format!("… cut here: {rest}\n"));
+        put!(text, "… cut here: {rest}\n");
     }
     text
 }
