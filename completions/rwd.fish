@@ -67,6 +67,7 @@ complete -c rwd -n "__fish_rwd_needs_command" -f -a "adopt" -d 'Take over a work
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "session" -d 'Look at session logs of a harness, fork them, check them; needs no workspace'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "config" -d 'Show or change settings'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "sidecar" -d 'Serve a harness: JSON-RPC on standard input and output (docs/sidecar.md)'
+complete -c rwd -n "__fish_rwd_needs_command" -f -a "mcp" -d 'Serve an agent\'s model: MCP on standard input and output (docs/mcp.md)'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "completions" -d 'Print completions for a shell'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "hook" -d 'Take in what an agent reports on standard input; called by its hooks'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "demo" -d 'Show in a temporary directory what rwd does, and check every byte'
@@ -769,6 +770,21 @@ complete -c rwd -n "__fish_rwd_using_subcommand sidecar" -s y -l yes -d 'Confirm
 complete -c rwd -n "__fish_rwd_using_subcommand sidecar" -l no-input -d 'Never ask'
 complete -c rwd -n "__fish_rwd_using_subcommand sidecar" -l force -d 'Go on where rwd refuses as a precaution'
 complete -c rwd -n "__fish_rwd_using_subcommand sidecar" -s h -l help -d 'Print help'
+complete -c rwd -n "__fish_rwd_using_subcommand mcp" -s C -d 'Work as if started in DIR' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand mcp" -l data-dir -d 'Where points are kept [default: $RWD_DATA_DIR, else $XDG_DATA_HOME/rwd]' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand mcp" -l session -d 'The conversation meant by targets that name none' -r
+complete -c rwd -n "__fish_rwd_using_subcommand mcp" -l index -d 'Kind of index for a new workspace' -r -f -a "sqlite\t''
+json\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand mcp" -l color -d 'When to use colours' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand mcp" -l json -d 'Answer with one JSON object'
+complete -c rwd -n "__fish_rwd_using_subcommand mcp" -s q -l quiet -d 'Say only what was asked for'
+complete -c rwd -n "__fish_rwd_using_subcommand mcp" -s v -l verbose -d 'Say what is being done; twice: in detail'
+complete -c rwd -n "__fish_rwd_using_subcommand mcp" -s y -l yes -d 'Confirm beforehand'
+complete -c rwd -n "__fish_rwd_using_subcommand mcp" -l no-input -d 'Never ask'
+complete -c rwd -n "__fish_rwd_using_subcommand mcp" -l force -d 'Go on where rwd refuses as a precaution'
+complete -c rwd -n "__fish_rwd_using_subcommand mcp" -s h -l help -d 'Print help'
 complete -c rwd -n "__fish_rwd_using_subcommand completions" -s C -d 'Work as if started in DIR' -r -F
 complete -c rwd -n "__fish_rwd_using_subcommand completions" -l data-dir -d 'Where points are kept [default: $RWD_DATA_DIR, else $XDG_DATA_HOME/rwd]' -r -F
 complete -c rwd -n "__fish_rwd_using_subcommand completions" -l session -d 'The conversation meant by targets that name none' -r

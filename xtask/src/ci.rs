@@ -19,8 +19,9 @@ use crate::{
 };
 
 /// The steps, in order.
-const STEPS: &[&str] =
-    &["fetch", "fmt", "tidy", "clippy", "test", "doctest", "doc", "gen", "selftest", "build", "clients", "cases"];
+const STEPS: &[&str] = &[
+    "fetch", "fmt", "tidy", "clippy", "test", "mcp", "doctest", "doc", "gen", "selftest", "build", "clients", "cases",
+];
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -87,6 +88,7 @@ fn one(step: &str, home: &PathBuf) -> Result<Option<String>> {
             minutes(45),
         ),
         "test" => bounded(&["test", "--workspace", "--locked", "--lib", "--bins", "--tests"], minutes(45)),
+        "mcp" => with_mcp(home),
         "doctest" => bounded(&["test", "--workspace", "--locked", "--doc", "--quiet"], minutes(15)),
         "doc" => end(
             cargo(home).env("RUSTDOCFLAGS", "-D warnings").args(["doc", "--workspace", "--no-deps", "--locked"]),
@@ -102,6 +104,22 @@ fn one(step: &str, home: &PathBuf) -> Result<Option<String>> {
         }
         other => Err(format!("no step {other}").into()),
     }
+}
+
+/// The optional server: only the two crates that have it are built anew, and only its own tests run.
+fn with_mcp(home: &PathBuf) -> Result<Option<String>> {
+    let crates = ["--package", "rwd", "--package", "harness-adapter", "--locked"];
+    let features = ["--features", "rwd/mcp,harness-adapter/mcp"];
+    let lint = end(
+        cargo(home).arg("clippy").args(crates).args(features).args(["--all-targets", "--", "-D", "warnings"]),
+        Duration::from_mins(15),
+    )?;
+    if lint.is_some() {
+        return Ok(lint);
+    }
+    let mut tests = cargo(home);
+    tests.arg("test").args(crates).args(features).args(["--lib", "--tests", "mcp"]);
+    end(&mut tests, Duration::from_mins(20))
 }
 
 /// The Python client against the build before. The TypeScript one needs a Node.js that `cargo xtask e2e` installs.

@@ -145,6 +145,8 @@ pub(crate) enum Verb {
     Config(ConfigVerb),
     /// Serve a harness: JSON-RPC on standard input and output (docs/sidecar.md)
     Sidecar,
+    /// Serve an agent's model: MCP on standard input and output (docs/mcp.md)
+    Mcp,
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -175,6 +177,7 @@ impl Verb {
             Self::Mark(_) => "mark",
             Self::Fold(_) => "fold",
             Self::Sidecar => "sidecar",
+            Self::Mcp => "mcp",
             Self::Status => "status",
             Self::Du => "du",
             Self::Gc(_) => "gc",

@@ -22,7 +22,12 @@ pub(crate) struct Output {
     /// Colours on standard output.
     pub(crate) color: bool,
     below: OnceLock<PathBuf>,
+    /// Where what people would be told goes as well, beside JSON: for whoever shows it elsewhere.
+    pub(crate) words: Option<Words>,
 }
+
+/// Text that is kept.
+pub(crate) type Words = Arc<Mutex<String>>;
 
 struct Streams {
     stdin: Box<dyn BufRead + Send>,
@@ -44,7 +49,15 @@ impl Output {
             stdout: std::mem::replace(&mut world.stdout, Box::new(io::sink())),
             stderr: std::mem::replace(&mut world.stderr, Box::new(io::sink())),
         };
-        Self { streams: Mutex::new(streams), watch, json: false, quiet: false, color: false, below: OnceLock::new() }
+        Self {
+            streams: Mutex::new(streams),
+            watch,
+            json: false,
+            quiet: false,
+            color: false,
+            below: OnceLock::new(),
+            words: None,
+        }
     }
 
     /// Says where paths of the workspace are named from: the start directory, below the root.
@@ -85,8 +98,20 @@ impl Output {
         answer: &T,
         human: impl FnOnce(&T) -> String,
     ) -> Result<(), CliError> {
-        let text = if self.json { json(verb, answer)? } else { human(answer) };
-        self.bytes(text.as_bytes())
+        if !self.json {
+            return self.bytes(human(answer).as_bytes());
+        }
+        if self.words.is_some() {
+            self.say(&human(answer));
+        }
+        self.bytes(json(verb, answer)?.as_bytes())
+    }
+
+    /// Adds to what people are told beside JSON, where somebody wants that.
+    pub(crate) fn say(&self, text: &str) {
+        if let Some(words) = &self.words {
+            words.lock().unwrap_or_else(PoisonError::into_inner).push_str(text);
+        }
     }
 
     /// Bytes to standard output, as they are.

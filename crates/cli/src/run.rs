@@ -5,11 +5,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use checkpoint_core::Approver;
 use clap::Parser;
 
 use crate::args::{Cli, Global, LogArgs, Verb};
 use crate::error::{CliError, Typed, human, quote_bytes, report};
-use crate::output::{self, Output, use_color};
+use crate::output::{self, Output, Words, use_color};
 use crate::signals::{Stop, Watch};
 use crate::verbs::hook;
 use crate::wire::ErrorAnswer;
@@ -25,6 +26,17 @@ pub(crate) struct Run {
     pub(crate) typed: Typed,
     pub(crate) stop: Stop,
     pub(crate) watch: Arc<Watch>,
+    /// Who asks a person where there is no terminal: then it is a model that works the command line, and its word is no
+    /// person's.
+    pub(crate) host: Option<Arc<dyn Approver>>,
+}
+
+/// What a server gives to a run that it makes for its client.
+#[derive(Debug)]
+pub(crate) struct Hosted {
+    pub(crate) approver: Arc<dyn Approver>,
+    pub(crate) stop: Stop,
+    pub(crate) words: Words,
 }
 
 impl Run {
@@ -61,21 +73,28 @@ impl Run {
 /// Runs a command line to its end and gives the exit code. Errors are told.
 pub(crate) fn run(world: World) -> u8 {
     if hook::is_hook(&world.args) {
-        hook::shielded(world, |world| typed_run(world, true))
+        hook::shielded(world, |world| typed_run(world, true, None))
     } else {
-        typed_run(world, false)
+        typed_run(world, false, None)
     }
 }
 
-fn typed_run(mut world: World, hooked: bool) -> u8 {
-    let stop = Stop::default();
+/// The same for a client of a server: JSON, with what people would be told beside it.
+#[cfg(feature = "mcp")]
+pub(crate) fn hosted(world: World, hosted: Hosted) -> u8 {
+    typed_run(world, false, Some(hosted))
+}
+
+fn typed_run(mut world: World, hooked: bool, hosted: Option<Hosted>) -> u8 {
+    let stop = hosted.as_ref().map(|hosted| hosted.stop.clone()).unwrap_or_default();
     let watch = Arc::new(Watch::new(stop.clone(), world.stderr_is_terminal));
     let mut out = Output::new(&mut world, Arc::clone(&watch));
     let typed = typed(&world.args);
     let parsed = Cli::try_parse_from(&world.args);
     // Before the flags are known, `--json` can only be recognised by its looks.
-    out.json = world.args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json");
-    let cli = match parsed {
+    out.json = hosted.is_some() || world.args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json");
+    out.words = hosted.as_ref().map(|hosted| Arc::clone(&hosted.words));
+    let mut cli = match parsed {
         Ok(cli) => cli,
         Err(error) if !error.use_stderr() => {
             return finish(&out, out.bytes(error.to_string().as_bytes()).map(|()| exit::OK), &typed);
@@ -89,6 +108,9 @@ fn typed_run(mut world: World, hooked: bool) -> u8 {
             return finish(&out, Err(error.into()), &typed);
         }
     };
+    // A model's yes counts where the settings say so, and there nobody else is asked.
+    cli.global.json |= hosted.is_some();
+    cli.global.yes |= hosted.is_some();
     out.json = cli.global.json && !hooked;
     if cli.global.quiet {
         watch.hush();
@@ -104,7 +126,8 @@ fn typed_run(mut world: World, hooked: bool) -> u8 {
     if !hooked || world.var("RWD_LOG").is_some() || world.stderr_is_terminal {
         log_to_stderr(cli.global.verbose, world.var("RWD_LOG").and_then(|filter| filter.to_str()));
     }
-    let run = Run { world, global: cli.global, out: Arc::new(out), typed, stop, watch };
+    let host = hosted.map(|hosted| hosted.approver);
+    let run = Run { world, global: cli.global, out: Arc::new(out), typed, stop, watch, host };
     let verb = cli.verb.unwrap_or_else(|| Verb::Log(LogArgs::default()));
     let ended = verbs::dispatch(&run, verb).map_err(CliError::settled);
     finish(&run.out, ended, &run.typed)
@@ -118,6 +141,7 @@ fn finish(out: &Output, ended: Result<u8, CliError>, typed: &Typed) -> u8 {
         Err(error) => error,
     };
     let report = report(&error, typed);
+    out.say(&(human(&report, out.below()) + "\n"));
     if out.json {
         match output::json("error", &ErrorAnswer { error: report.body }) {
             Ok(text) => drop(out.bytes(text.as_bytes())),

@@ -16,32 +16,45 @@ const PATIENCE: Duration = Duration::from_millis(300);
 
 /// Set by the first signal.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Stop(Arc<AtomicBool>);
+pub(crate) struct Stop {
+    asked: Arc<AtomicBool>,
+    /// Somebody else listens and says it.
+    told: bool,
+}
 
 impl Stop {
+    /// What another stops: signals are left to it.
+    #[cfg(feature = "mcp")]
+    pub(crate) const fn told_by(asked: Arc<AtomicBool>) -> Self {
+        Self { asked, told: true }
+    }
+
     /// From now on the first SIGINT, SIGTERM or SIGHUP asks to stop and a second one ends the process, which leaves
     /// the intent open for `rwd recover`. Before, a signal ends the process at once: nothing is being written then.
     pub(crate) fn listen(&self) {
+        if self.told {
+            return;
+        }
         // The two actions of a signal are set one after the other: what comes in between must not get lost.
         let early = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             let code = i32::from(crate::exit::INTERRUPTED);
             let noticed = signal_hook::flag::register(signal, Arc::clone(&early));
             let second = noticed
-                .and_then(|_| signal_hook::flag::register_conditional_shutdown(signal, code, Arc::clone(&self.0)));
-            let first = second.and_then(|_| signal_hook::flag::register(signal, Arc::clone(&self.0)));
+                .and_then(|_| signal_hook::flag::register_conditional_shutdown(signal, code, Arc::clone(&self.asked)));
+            let first = second.and_then(|_| signal_hook::flag::register(signal, Arc::clone(&self.asked)));
             if let Err(error) = first {
                 tracing::warn!(%error, signal, "signals cannot be caught: an interrupt will need rwd recover");
             }
         }
         if early.load(Ordering::Relaxed) {
-            self.0.store(true, Ordering::Relaxed);
+            self.asked.store(true, Ordering::Relaxed);
         }
     }
 
     /// True once a signal came.
     pub(crate) fn is_asked(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.asked.load(Ordering::Relaxed)
     }
 }
 

@@ -14,7 +14,10 @@ pub mod event_log;
 pub mod hooks;
 pub mod install;
 mod logs;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 pub mod named_points;
+mod rpc;
 pub mod sessions;
 pub mod sidecar;
 mod surroundings;

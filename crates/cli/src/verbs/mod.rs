@@ -9,6 +9,8 @@ pub(crate) mod hook;
 mod init;
 mod log;
 mod marks;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod names;
 pub(crate) mod plan_text;
 mod purge;
@@ -25,7 +27,7 @@ mod uninstall;
 
 use std::sync::Arc;
 
-use checkpoint_core::{Approver, Intent, IntentState, Point};
+use checkpoint_core::{Approver, Engine, IndexStore, Intent, IntentState, Point, SnapshotBackend};
 
 use crate::approve::{Asker, Consent, StopOnYes};
 use crate::args::Verb;
@@ -66,6 +68,14 @@ pub(crate) fn dispatch(run: &Run, verb: Verb) -> Result<u8, CliError> {
         Verb::Session(verb) => session::session(run, &verb),
         Verb::Config(verb) => settings::config(run, &verb),
         Verb::Sidecar => sidecar::sidecar(run),
+        #[cfg(feature = "mcp")]
+        Verb::Mcp => mcp::mcp(run),
+        #[cfg(not(feature = "mcp"))]
+        Verb::Mcp => Err(CliError::Usage {
+            code: "not-built",
+            message: "this rwd was built without MCP".to_owned(),
+            hint: Some("build it with: cargo install --path crates/cli --features mcp".to_owned()),
+        }),
         Verb::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut crate::args::cli_command(), "rwd", &mut script);
@@ -91,12 +101,31 @@ fn open_located(run: &Run, located: Located) -> Result<Opened, CliError> {
 
 /// Housekeeping of index and store, for after the answer: a failure here takes nothing back from it.
 fn tidy_up(opened: &Opened) {
-    if let Err(error) = opened.index.maintain() {
+    tidy(&opened.engine, &*opened.index);
+}
+
+fn tidy(engine: &Engine, index: &dyn IndexStore) {
+    if let Err(error) = index.maintain() {
         tracing::warn!(%error, "the index was not maintained");
     }
-    if let Err(error) = opened.engine.consolidate() {
+    if let Err(error) = engine.consolidate() {
         tracing::warn!(%error, "the store was not consolidated");
     }
+}
+
+/// Retention, then housekeeping: what follows every capture, whoever asked for it. A failure here takes nothing back
+/// from the answer.
+fn settle(engine: &Engine, index: &dyn IndexStore, snapshots: &dyn SnapshotBackend, turn_ended: bool) {
+    let prune = || -> Result<(), CliError> {
+        if engine.prune_is_due(turn_ended)? {
+            engine.prune(snapshots.usage()?.own_bytes)?;
+        }
+        Ok(())
+    };
+    if let Err(error) = prune() {
+        tracing::warn!(%error, "retention did not run");
+    }
+    tidy(engine, index);
 }
 
 /// The operation that `rwd recover` would settle. People are told on standard error.

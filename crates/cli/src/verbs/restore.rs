@@ -1,5 +1,7 @@
 //! `rwd preview`, `to`, `back`, `undo`, `redo`, `recover`.
 
+use std::sync::Arc;
+
 use checkpoint_core::{
     DriftPolicy, EngineError, Outcome, Preview, Recovery, RestorePolicy, RestoreRequest, ReverseRequest, Scope, Status,
 };
@@ -120,15 +122,18 @@ fn open_to_write(run: &Run, planned: bool, scope: Scope) -> Result<Opened, CliEr
     let located = compose::find_for(run, scope)?;
     let settings = Settings::load(&run.world, Some(located.root()), run.global.force)?;
     compose::open(run, located, settings, &|settings, agents| {
-        if !agents.is_empty() && settings.may_restore() == MayRestore::Never {
+        let by_agent = !agents.is_empty() || run.host.is_some();
+        if by_agent && settings.may_restore() == MayRestore::Never {
             return Err(CliError::Agent {
                 message: "agents may not restore here (agent.may_restore = never)".to_owned(),
                 hint: format!("type it in a terminal of your own: {}", run.typed.with(&[])),
             });
         }
-        let consent = consent(run, settings, planned, !agents.is_empty());
+        let consent = consent(run, settings, planned, by_agent);
         if consent == Consent::Given {
             run.stop.listen();
+        } else if let Some(host) = &run.host {
+            return Ok(Arc::clone(host));
         }
         Ok(super::asker(run, consent))
     })
@@ -209,7 +214,9 @@ fn carry_out(run: &Run, verb: &'static str, opened: &Opened, mut wanted: Wanted)
     }
     let outcome = match ended {
         Ok(outcome) => outcome,
-        Err(EngineError::NotApproved { declined: false, preview }) if !opened.agents.is_empty() => {
+        Err(EngineError::NotApproved { declined: false, preview })
+            if !opened.agents.is_empty() || run.host.is_some() =>
+        {
             return Err(CliError::Agent {
                 message: format!(
                     "{} would be written or removed, which an agent may not decide here",

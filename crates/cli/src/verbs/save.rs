@@ -169,16 +169,7 @@ pub(super) fn retain(opened: &Opened) {
 }
 
 fn settle(opened: &Opened, turn_ended: bool) {
-    let prune = || -> Result<(), CliError> {
-        if opened.engine.prune_is_due(turn_ended)? {
-            opened.engine.prune(opened.snapshots.usage()?.own_bytes)?;
-        }
-        Ok(())
-    };
-    if let Err(error) = prune() {
-        tracing::warn!(%error, "retention did not run");
-    }
-    super::tidy_up(opened);
+    super::settle(&opened.engine, &*opened.index, &*opened.snapshots, turn_ended);
 }
 
 fn human(run: &Run, answer: &wire::Saved, point: &Point) -> String {

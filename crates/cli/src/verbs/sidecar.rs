@@ -23,9 +23,6 @@ use crate::exit;
 use crate::run::Run;
 use crate::world::World;
 
-/// Retention looks at every point, so captures inside a turn leave it to later ones.
-const EVERY: u64 = 16;
-
 pub(crate) fn sidecar(run: &Run) -> Result<u8, CliError> {
     // A host that ends may signal its children while it has something to say still: the first signal ends nothing, the
     // end of input does; a second signal ends at once.
@@ -50,7 +47,7 @@ pub(crate) fn sidecar(run: &Run) -> Result<u8, CliError> {
 }
 
 /// The same surroundings without streams.
-fn quiet_world(run: &Run) -> World {
+pub(super) fn quiet_world(run: &Run) -> World {
     World {
         args: Vec::new(),
         vars: run.world.vars.clone(),
@@ -246,18 +243,8 @@ impl Workspace for Shelf {
     }
 
     fn after(&self, rules: &Rules, point: &Point) {
-        if point.kind == PointKind::TurnEnd || point.ord.0.is_multiple_of(EVERY) {
-            let pruned = self.snapshots.usage().map_err(CliError::from).and_then(|usage| {
-                let engine = self.compose(rules).build();
-                Ok(engine.prune(usage.own_bytes)?)
-            });
-            if let Err(error) = pruned {
-                tracing::warn!(%error, "retention did not run");
-            }
-        }
-        if let Err(error) = self.index.maintain() {
-            tracing::warn!(%error, "the index was not maintained");
-        }
+        let engine = self.compose(rules).build();
+        super::settle(&engine, &*self.index, &*self.snapshots, point.kind == PointKind::TurnEnd);
     }
 
     /// What `rwd doctor` says.
@@ -310,10 +297,10 @@ fn checks(answer: &[u8]) -> Option<Vec<Check>> {
 
 /// Output that is kept.
 #[derive(Clone, Debug, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
+pub(super) struct Shared(Arc<Mutex<Vec<u8>>>);
 
 impl Shared {
-    fn taken(&self) -> Vec<u8> {
+    pub(super) fn taken(&self) -> Vec<u8> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

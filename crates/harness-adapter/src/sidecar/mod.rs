@@ -4,9 +4,7 @@
 //! whoever composes it ([`Workspaces`]), so that nothing here knows the store, the index or the command line.
 
 mod call;
-mod envelope;
 mod host;
-mod lines;
 mod live_log;
 mod peer;
 mod problem;

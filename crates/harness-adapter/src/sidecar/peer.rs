@@ -11,8 +11,8 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::envelope::INTERNAL;
 use super::protocol::{MAX_LINE, Message, Problem};
+use crate::rpc::envelope::INTERNAL;
 
 /// How often a waiting request looks whether it is wanted still.
 const LOOK: Duration = Duration::from_millis(50);
@@ -111,7 +111,7 @@ impl Peer {
                 hints: vec!["ask for less: with limit, or for fewer paths".into()],
                 ..Problem::default()
             };
-            return self.fail(id, super::envelope::REFUSED, "the answer is longer than 8 MiB", Some(&problem));
+            return self.fail(id, crate::rpc::envelope::REFUSED, "the answer is longer than 8 MiB", Some(&problem));
         }
         self.send(&message);
     }

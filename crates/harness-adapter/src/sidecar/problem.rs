@@ -4,10 +4,10 @@ use std::error::Error;
 
 use checkpoint_core::{EngineError, ErrorKind, IndexError, RelPath, SnapshotError};
 
-use super::envelope::{INTERNAL, PARAMS, REFUSED};
 use super::protocol::{Problem, ReasonEntry, blocked, reason};
 use super::shape;
 use crate::named_points::PointsError;
+use crate::rpc::envelope::{INTERNAL, PARAMS, REFUSED};
 
 /// An error answer.
 #[derive(Debug)]

@@ -13,14 +13,14 @@ use checkpoint_core::{Clock, ErrorKind, ProcessId, SessionKey, SessionLog};
 use serde_json::Value;
 
 use super::call::Call;
-use super::envelope::{self, INVALID, Incoming, PARSE, UNKNOWN};
 use super::host::{Workspace, Workspaces};
-use super::lines::{Line, next_line};
 use super::live_log::LiveLogs;
 use super::peer::Peer;
 use super::problem::Failed;
 use super::protocol::{Client, Done, Hello, MAX_LINE, METHODS, Message, PROTOCOL, SessionOpen, Shutdown, Welcome};
 use super::verbs;
+use crate::rpc::envelope::{self, INVALID, Incoming, PARSE, UNKNOWN};
+use crate::rpc::lines::{Line, next_line};
 
 /// Sessions that one connection may have open.
 const SESSIONS: usize = 1024;

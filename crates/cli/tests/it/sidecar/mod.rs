@@ -2,13 +2,14 @@
 
 mod client;
 mod faults;
+mod shapes;
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use serde_json::{Value, json};
 
-use crate::sandbox::{Sandbox, listed};
+use crate::sandbox::{Sandbox, listed, tree};
 use crate::schema::conforms;
 use client::Client;
 
@@ -305,4 +306,26 @@ fn points_are_compared_named_and_dropped() {
     assert!(client.ok("gc", s1(json!({"dryRun": true})))["keptObjects"].as_u64().unwrap() > 0);
     let examined = client.ok("doctor", s1(json!({})));
     assert_eq!(examined["ok"], true, "{examined}");
+}
+
+/// A sidecar lives as long as its host: what every capture leaves is joined and thinned out meanwhile, as after `rwd save`.
+#[test]
+fn hundreds_of_captures_of_one_sidecar_leave_few_packs() {
+    let sandbox = Sandbox::new();
+    let mut client = Client::start(&sandbox, &[]);
+    client.open(&sandbox, "s1");
+    client.ok("turn.begin", s1(json!({"turn": 1, "position": {"ordinal": 1}})));
+    for n in 0..240 {
+        sandbox.write("a", format!("state {n}"));
+        let call = format!("call {n}");
+        let capture = json!({"kind": "mutation", "turn": 1, "step": 1, "trigger": "bash", "callId": call});
+        assert_eq!(client.ok("capture", s1(capture))["created"], true, "{n}");
+    }
+    // Retention keeps the first and the newest fifty of a turn, and looks after every sixteenth.
+    let kept = client.ok("list", s1(json!({"limit": 400})))["points"].as_array().unwrap().len();
+    assert!((50..=70).contains(&kept), "{kept} points");
+    assert_eq!(client.end(), Some(0));
+    let packs = tree(&sandbox.store()).into_keys().filter(|path| path.ends_with(b".pack")).count();
+    assert!((1..=50).contains(&packs), "{packs} packs");
+    sandbox.ok(&["verify", "--rehash"]);
 }

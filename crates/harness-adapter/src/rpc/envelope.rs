@@ -3,21 +3,21 @@
 use serde_json::{Value, json};
 
 /// No JSON.
-pub(super) const PARSE: i64 = -32700;
+pub(crate) const PARSE: i64 = -32700;
 /// JSON, but no request.
-pub(super) const INVALID: i64 = -32600;
+pub(crate) const INVALID: i64 = -32600;
 /// No such method.
-pub(super) const UNKNOWN: i64 = -32601;
+pub(crate) const UNKNOWN: i64 = -32601;
 /// Parameters that do not fit.
-pub(super) const PARAMS: i64 = -32602;
+pub(crate) const PARAMS: i64 = -32602;
 /// A failure inside.
-pub(super) const INTERNAL: i64 = -32603;
+pub(crate) const INTERNAL: i64 = -32603;
 /// The engine said no.
-pub(super) const REFUSED: i64 = -32000;
+pub(crate) const REFUSED: i64 = -32000;
 
 /// One line, understood.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum Incoming {
+pub(crate) enum Incoming {
     /// Somebody waits for an answer.
     Request { id: Value, method: String, params: Value },
     /// Nobody does.
@@ -29,7 +29,7 @@ pub(super) enum Incoming {
 }
 
 /// Reads a line.
-pub(super) fn read(line: &[u8]) -> Incoming {
+pub(crate) fn read(line: &[u8]) -> Incoming {
     let bad = |code, message: String| Incoming::Bad { id: Value::Null, code, message };
     let Ok(text) = std::str::from_utf8(line) else { return bad(PARSE, "the line is no UTF-8".to_owned()) };
     let message: Value = match serde_json::from_str(text) {

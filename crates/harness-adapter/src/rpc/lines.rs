@@ -4,7 +4,7 @@ use std::io::{self, BufRead};
 
 /// What was read.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Line {
+pub(crate) enum Line {
     /// A line without its newline.
     Whole(Vec<u8>),
     /// A line of more bytes than allowed; it was passed over.
@@ -14,7 +14,7 @@ pub(super) enum Line {
 }
 
 /// The next line; `None` at the end.
-pub(super) fn next_line(input: &mut dyn BufRead, max: usize) -> io::Result<Option<Line>> {
+pub(crate) fn next_line(input: &mut dyn BufRead, max: usize) -> io::Result<Option<Line>> {
     let mut line = Vec::new();
     let (mut any, mut too_long) = (false, false);
     loop {
