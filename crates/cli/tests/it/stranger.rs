@@ -172,6 +172,7 @@ fn guesses_are_answered_by_a_command() {
         "rwd init --agent foo",
         "rwd run make",
         "rwd purge .env",
+        "rwd drop init",
         "rwd to t1^ -- a[1].txt",
         "rwd -C /nowhere",
     ] {
