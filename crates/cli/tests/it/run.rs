@@ -80,7 +80,10 @@ fn signals_are_passed_on() {
 fn points_are_made_while_it_runs() {
     let sandbox = sandbox().with("RWD_RUN_INTERVAL_MS", "10");
     // It ends when the store has seen its first change: the point is there before the second.
-    let script = "echo two > a; until [ -e stop ]; do sleep 0.02; done; echo three > a";
+    // Each change is one rename: `>` empties the file first, and that state may be captured too.
+    sandbox.write("second", "two\n");
+    sandbox.write("third", "three\n");
+    let script = "mv second a; until [ -e stop ]; do sleep 0.02; done; mv third a";
     let child = sandbox.command(&["run", "--", "sh", "-c", script]).spawn().unwrap();
     loop {
         let log = sandbox.rwd(&["--json", "log"]);

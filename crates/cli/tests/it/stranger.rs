@@ -147,6 +147,20 @@ fn story_2_with_the_readme_at_hand() {
     me.check("readme_path");
 }
 
+/// What `rwd uninstall` itself removes does not count as somebody's edit: the way back stays open.
+#[test]
+fn after_uninstall_the_way_back_is_open() {
+    let me = Stranger::new();
+    me.sandbox.ok(&["init", "--yes"]);
+    me.turn(1, Stranger::damage);
+    me.sandbox.ok(&["uninstall", "--yes"]);
+    assert!(!me.sandbox.has(".claude"));
+    me.sandbox.ok(&["back", "--yes"]);
+    assert_eq!((me.sandbox.read("README.md"), me.sandbox.read("old.txt")), ("# demo\n".into(), "old\n".into()));
+    me.sandbox.ok(&["undo", "--yes"]);
+    assert!(!me.sandbox.has(".claude") && !me.sandbox.has("old.txt"));
+}
+
 /// Words of other tools, targets with a letter missing, arguments left out: each answer says what to type instead.
 #[test]
 fn guesses_are_answered_by_a_command() {
