@@ -182,7 +182,7 @@ impl<'a> Planner<'a> {
         {
             return fate;
         }
-        if !self.frame && !self.is_decided(path, input) {
+        if !self.frame && !is_only_a_directory_again(change, input) && !self.is_decided(path, input) {
             return Fate::Left;
         }
         if let Err(error) = (input.check)(change) {
@@ -402,6 +402,13 @@ fn open_while_filling(write: &[&Change]) -> (Vec<Change>, Vec<Change>) {
     }
     closing.reverse();
     (first, closing)
+}
+
+/// A directory that somebody removed and that comes back: no byte of theirs is at stake, so nobody is asked. What was in
+/// it is asked about by itself, and who keeps what was changed by hand keeps this too.
+fn is_only_a_directory_again(change: &Change, input: &PlanInput<'_>) -> bool {
+    let attribution = input.attribution.get(&change.path).copied().unwrap_or_default();
+    change.before.is_absent() && change.after.is_dir() && input.policy.drift == DriftPolicy::Ask && !attribution.foreign
 }
 
 /// True when the caller named the path, or a directory above it, with `--overwrite`.

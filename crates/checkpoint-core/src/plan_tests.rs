@@ -279,3 +279,19 @@ fn a_selection_changes_no_evidence() {
     assert!(plan.is_empty());
     assert_eq!(names(&plan.kept_new), ["d/f"]);
 }
+
+/// Removing an empty directory by hand is no reason to ask; the files that were in it are asked about by themselves.
+#[test]
+fn a_directory_that_comes_back_needs_no_decision() {
+    let mut set = Set::new(&[("a", file(1), file(2)), ("dir", NOTHING, DIR)]).hand_made("dir");
+    let free = set.plan();
+    assert_eq!((order(&free), names(&free.undecided)), (vec!["dir".to_owned(), "a".to_owned()], Vec::new()));
+    set.policy.drift = DriftPolicy::Keep;
+    assert_eq!((order(&set.plan()), names(&set.plan().hand_made)), (vec!["a".to_owned()], vec!["dir".to_owned()]));
+    let full = Set::new(&[("dir", NOTHING, DIR), ("dir/f", NOTHING, file(1))]).hand_made("dir").hand_made("dir/f");
+    assert_eq!(names(&full.plan().undecided), ["dir/f"]);
+    let other = Attribution { foreign: true, ..Attribution::default() };
+    let mut set = Set::new(&[("dir", NOTHING, DIR)]);
+    set.attribution.insert(path("dir"), other);
+    assert_eq!(names(&set.plan().undecided), ["dir"]);
+}

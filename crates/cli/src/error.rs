@@ -1,5 +1,6 @@
 //! Every error a run can end with, and the one place that maps it to code, message, hints, paths and exit code.
 
+mod guesses;
 mod hints;
 
 use std::error::Error;
@@ -12,6 +13,7 @@ use durable_fs::LockFailure;
 use harness_adapter::sessions::dsh::LogError;
 use index_store::DataError;
 
+pub(crate) use self::guesses::guesses;
 use self::hints::hints;
 pub(crate) use self::hints::{blocked_hints, recover_hints, undecided_hints};
 use crate::compose::StoppedWaiting;

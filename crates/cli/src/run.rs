@@ -9,7 +9,7 @@ use checkpoint_core::Approver;
 use clap::Parser;
 
 use crate::args::{Cli, Global, LogArgs, Verb};
-use crate::error::{CliError, Typed, human, quote_bytes, report};
+use crate::error::{CliError, Typed, guesses, human, quote_bytes, report};
 use crate::output::{self, Output, Words, use_color};
 use crate::signals::{Stop, Watch};
 use crate::verbs::hook;
@@ -90,6 +90,11 @@ fn typed_run(mut world: World, hooked: bool, hosted: Option<Hosted>) -> u8 {
     let watch = Arc::new(Watch::new(stop.clone(), world.stderr_is_terminal));
     let mut out = Output::new(&mut world, Arc::clone(&watch));
     let typed = typed(&world.args);
+    if world.args.get(1).is_some_and(|word| word == "help") {
+        // `rwd help to` is `rwd to --help`.
+        drop(world.args.remove(1));
+        world.args.push("--help".into());
+    }
     let parsed = Cli::try_parse_from(&world.args);
     // Before the flags are known, `--json` can only be recognised by its looks.
     out.json = hosted.is_some() || world.args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json");
@@ -102,7 +107,12 @@ fn typed_run(mut world: World, hooked: bool, hosted: Option<Hosted>) -> u8 {
         Err(error) => {
             // Standard output is read by the harness.
             if !out.json || hooked {
-                out.note(error.to_string().trim_end());
+                let mut text = error.to_string().trim_end().to_owned();
+                for (n, hint) in guesses(&error, &typed).iter().enumerate() {
+                    text.push_str(if n == 0 { "\n\nhint: " } else { "\nhint: " });
+                    text.push_str(hint);
+                }
+                out.note(&text);
                 return exit::USAGE;
             }
             return finish(&out, Err(error.into()), &typed);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use checkpoint_core::{PointKind, Timestamp};
+use checkpoint_core::{PointKind, SessionKey, Timestamp};
 
 use crate::wire::{PathEntry, ReasonEntry};
 
@@ -61,6 +61,22 @@ pub(crate) fn minute(at: Timestamp, now: Timestamp) -> String {
 pub(crate) fn short(id: &str) -> &str {
     id.get(..8).unwrap_or(id)
 }
+
+/// A session by a beginning of its id that no other of `all` has: it can be typed in place of the whole.
+pub(crate) fn session(key: &SessionKey, all: &[SessionKey]) -> String {
+    let id = key.id();
+    let is_unique = |start: &str| {
+        !all.iter().any(|other| other != key && other.harness() == key.harness() && other.id().starts_with(start))
+    };
+    let beginnings = id.char_indices().skip(SHORTEST).filter_map(|(at, _)| id.get(..at));
+    match beginnings.into_iter().find(|start| is_unique(start)) {
+        Some(start) if !key.is_local() => format!("{}:{start}", key.harness()),
+        _ => key.to_string(),
+    }
+}
+
+/// Characters of a session's id that are always shown.
+const SHORTEST: usize = 12;
 
 /// A kind of point, for people.
 pub(crate) const fn kind(kind: PointKind) -> &'static str {

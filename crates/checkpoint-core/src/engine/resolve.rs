@@ -152,7 +152,10 @@ impl Engine {
             (None, Some(session)) => self.principal(&session.key, known),
             (None, None) => return Ok(SessionKey::local()),
         };
-        notes.push(format!("session meant: {newest}"));
+        // With one conversation there is nothing to mistake.
+        if harness.len() > 1 {
+            notes.push(format!("session meant: {newest}"));
+        }
         Ok(newest)
     }
 
@@ -403,7 +406,11 @@ impl Engine {
         match wanted {
             Some(turn) => Ok(format!("{session}/t{turn}^")),
             None if turns.is_empty() => Err(EngineError::Nothing {
-                why: format!("session {session} has no turn"),
+                why: if session.is_local() {
+                    "no agent has had a turn here yet".to_owned()
+                } else {
+                    format!("session {session} has no turn")
+                },
                 hint: Some("rwd log shows what there is".to_owned()),
             }),
             None => Err(EngineError::NotFound {

@@ -62,7 +62,7 @@ pub(crate) fn demo(run: &Run, args: &DemoArgs) -> Result<u8, CliError> {
         if let Some(dir) = &answer.dir {
             put!(out, "to look around: cd {}\n", crate::error::quote(&dir.line()));
         } else {
-            out.push_str("to protect a project of yours: cd PROJECT && rwd save\n");
+            out.push_str("to protect a project of yours: cd PROJECT && rwd init\n");
         }
         out
     })?;

@@ -3,12 +3,12 @@
 use checkpoint_core::{Blocked, EngineError, LockError, Preview, RelPath, SessionError};
 use index_store::DataError;
 
-use super::{CliError, Facts, Typed, quote};
+use super::{CliError, Facts, Typed, guesses, quote};
 
 /// What to do about an error, one line each.
 pub(super) fn hints(error: &CliError, typed: &Typed) -> Vec<String> {
     match error {
-        CliError::Clap(error) => clap_hints(error),
+        CliError::Clap(error) => clap_hints(error, typed),
         CliError::Usage { hint, .. } => hint.iter().cloned().collect(),
         CliError::Log { error, hints } if hints.is_empty() => vec![error.advice().to_owned()],
         CliError::Coded { hints, .. } | CliError::Log { hints, .. } => hints.clone(),
@@ -20,7 +20,10 @@ pub(super) fn hints(error: &CliError, typed: &Typed) -> Vec<String> {
             format!("to register it again: {}", typed.other(&["doctor", "--fix"])),
         ],
         CliError::NoWorkspace { .. } => {
-            vec![format!("to protect this directory from now on: {}", typed.other(&["save"]))]
+            vec![
+                format!("to make points here without any agent's hooks: {}", typed.other(&["save"])),
+                format!("to protect this directory from now on: {}", typed.other(&["init"])),
+            ]
         }
         CliError::Moved { .. } => vec![
             format!("if it was moved, take it over: {}", typed.other(&["adopt"])),
@@ -48,16 +51,19 @@ pub(super) fn hints(error: &CliError, typed: &Typed) -> Vec<String> {
     }
 }
 
-fn clap_hints(error: &clap::Error) -> Vec<String> {
+fn clap_hints(error: &clap::Error, typed: &Typed) -> Vec<String> {
     let text = error.to_string();
     let tips = text.lines().map(str::trim).filter_map(|line| line.strip_prefix("tip: ")).map(str::to_owned);
-    tips.chain(["rwd --help".to_owned()]).collect()
+    tips.chain(guesses(error, typed)).chain(["rwd --help".to_owned()]).collect()
 }
 
 fn engine_hints(error: &EngineError, typed: &Typed, facts: &Facts) -> Vec<String> {
     match error {
-        EngineError::NotFound { choices, .. } | EngineError::Ambiguous { choices, .. } => {
+        EngineError::NotFound { given, choices } | EngineError::Ambiguous { given, choices } => {
             let mut hints = Vec::new();
+            if !given.is_empty() && given.bytes().all(|byte| byte.is_ascii_digit()) {
+                hints.push(format!("the end of turn {given} is t{given}, the moment before it t{given}^"));
+            }
             if choices.iter().any(|choice| choice == "--chat") {
                 let chat = typed.decided(&["--chat"], None);
                 return vec![format!("no point was made there; the conversation alone can go: {chat}")];
@@ -72,7 +78,8 @@ fn engine_hints(error: &EngineError, typed: &Typed, facts: &Facts) -> Vec<String
                 choice.strip_prefix("--session ").map(|key| typed.decided(&["--session"], Some(quote(key))))
             };
             hints.extend(sessions.iter().filter_map(session).map(|command| format!("one of them: {command}")));
-            hints.push(typed.other(&["log"]));
+            let log: &[&str] = if given.starts_with("operation ") { &["log", "--ops"] } else { &["log"] };
+            hints.push(typed.other(log));
             hints
         }
         EngineError::Address(_) => vec!["a target is as t7, t7^, t7.3, latest~1, @14:05, an id or a name".into()],

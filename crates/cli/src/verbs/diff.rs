@@ -65,7 +65,11 @@ pub(crate) fn diff(run: &Run, args: &DiffArgs) -> Result<u8, CliError> {
         notes,
         unfinished: super::operation_of(unfinished.as_ref()),
     };
-    run.out.answer(&answer, |answer| human(answer, &changes, &facts, args.stat))?;
+    let of_turn = match (&args.from, &args.to) {
+        (Some(target), None) => super::of_turn(run, &opened, target),
+        _ => None,
+    };
+    run.out.answer(&answer, |answer| human(answer, &changes, &facts, args.stat) + &of_turn.unwrap_or_default())?;
     Ok(exit::OK)
 }
 
@@ -111,7 +115,13 @@ fn human(answer: &wire::Diff, changes: &[Change], facts: &Facts, stat: bool) -> 
     for (entry, change) in answer.changes.iter().zip(changes) {
         out.push_str(&line(entry, &name(facts, change), stat));
     }
+    let mut said: Vec<&String> = Vec::new();
     for note in &answer.notes {
+        // Both ends may have the same to say.
+        if said.contains(&note) {
+            continue;
+        }
+        said.push(note);
         put!(out, "{}\n", wire::shown(note));
     }
     out

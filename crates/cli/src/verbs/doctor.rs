@@ -7,11 +7,11 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use checkpoint_core::{VerifyLevel, WorkspaceFs};
+use checkpoint_core::{OpKind, OpState, VerifyLevel, WorkspaceFs};
 use durable_fs::FsFacts;
 use index_store::{Orphan, Registry, Relinked};
 
-use super::log;
+use super::{OpenOperation, log};
 use crate::approve::Consent;
 use crate::args::DoctorArgs;
 use crate::compose::{self, Located, Opened};
@@ -49,13 +49,13 @@ impl Doctor<'_> {
         self.say(check, "ok", detail, None);
     }
 
-    /// What failed decides the exit code; the first one counts.
     /// What to do about it, if that is something else than what runs now.
     fn beyond_this(&self, hints: &[String]) -> Option<String> {
         let this = self.run.typed.other(&["doctor"]);
         hints.iter().find(|hint| **hint != this).cloned()
     }
 
+    /// What failed decides the exit code; the first one counts.
     fn failed(&mut self, check: &'static str, error: &CliError) {
         let report = report(error, &self.run.typed);
         let message = std::iter::once(report.body.message).chain(report.body.causes).collect::<Vec<_>>().join(": ");
@@ -244,16 +244,17 @@ impl Doctor<'_> {
             Ok(_) => self.ok("root", "can be read"),
             Err(error) => self.failed("root", &error.into()),
         }
-        match opened.engine.unfinished() {
-            Ok(None) => self.ok("operations", "none is unfinished"),
-            Ok(Some(intent)) => {
+        match super::open_operation(opened) {
+            Ok(None) => self.purges(opened),
+            Ok(Some(open)) if open.busy => self.say("operations", "warning", open.line(self.run), None),
+            Ok(Some(OpenOperation { intent, .. })) => {
                 let error = checkpoint_core::EngineError::Unfinished {
                     operation: intent.operation,
                     forking: intent.state == checkpoint_core::IntentState::Forking,
                 };
                 self.failed("operations", &error.into());
             }
-            Err(error) => self.failed("operations", &error.into()),
+            Err(error) => self.failed("operations", &error),
         }
         match opened.engine.verify(VerifyLevel::Reachable) {
             Ok(verified) if verified.damaged.is_empty() => {
@@ -277,6 +278,23 @@ impl Doctor<'_> {
             Err(error) => self.failed("protection", &error.into()),
         }
         self.leftovers(opened);
+    }
+
+    /// A purge that was interrupted: its points no longer refer to the content, but the store may still have it.
+    fn purges(&mut self, opened: &Opened) {
+        let purges = match opened.index.operations(&[OpKind::Purge], None) {
+            Ok(purges) => purges,
+            Err(error) => return self.failed("operations", &error.into()),
+        };
+        match purges.iter().find(|purge| purge.state == OpState::Partial) {
+            None => self.ok("operations", "none is unfinished"),
+            Some(purge) => {
+                let summary = wire::shown(&purge.summary);
+                let detail =
+                    format!("{} ({summary}) did not finish: the content may still be stored", purge.id.short());
+                self.say("operations", "warning", detail, Some(self.run.typed.other(&["gc"])));
+            }
+        }
     }
 
     /// Temporaries of processes that are gone.

@@ -479,7 +479,8 @@ fn human(run: &Run, answer: &wire::Initialised) -> String {
     );
     if let Some(point) = &answer.point {
         let files = text::count(point.files, "file");
-        put!(out, "first point {}, called {}: {files}\n", text::short(&point.id), point.name);
+        let there = if point.created { "" } else { " is there already" };
+        put!(out, "first point {}{there}, called {}: {files}\n", text::short(&point.id), point.name);
     }
     if answer.agents.is_empty() {
         put!(out, "to capture what a command does: {} -- CMD\n", run.typed.other(&["run"]));

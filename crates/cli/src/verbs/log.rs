@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use checkpoint_core::{Clock, Intent, Name, Operation, Point, PointKind, PointQuery, SessionKey, Timestamp};
+use checkpoint_core::{Clock, Name, Operation, Point, PointKind, PointQuery, SessionKey, Timestamp};
 use rwd_engine::SystemClock;
 
+use super::OpenOperation;
 use crate::args::LogArgs;
 use crate::compose::Opened;
 use crate::error::CliError;
@@ -60,14 +61,14 @@ pub(crate) fn log(run: &Run, args: &LogArgs) -> Result<u8, CliError> {
         points.clear();
     }
     let unprotected = opened.engine.unprotected()?;
-    let unfinished = opened.engine.unfinished()?;
+    let unfinished = super::open_operation(&opened)?;
     let answer = wire::Log {
         points: entries(&opened, &points, &names),
         gaps: gaps.iter().map(gap).collect(),
         unprotected_since: unprotected.as_ref().map(|point| point.at.0),
         unprotected_reason: unprotected.as_ref().map(gap_reason),
         operations: operations.iter().map(operation).collect(),
-        unfinished: super::operation_of(unfinished.as_ref()),
+        unfinished: super::operation_of(unfinished.as_ref().map(|open| &open.intent)),
     };
     let view = View {
         run,
@@ -77,7 +78,13 @@ pub(crate) fn log(run: &Run, args: &LogArgs) -> Result<u8, CliError> {
         more,
         guards,
         unfinished,
-        sessions: opened.index.sessions()?.len(),
+        sessions: opened
+            .index
+            .sessions()?
+            .into_iter()
+            .map(|session| session.key)
+            .filter(|key| !key.is_local())
+            .collect(),
     };
     run.out.answer(&answer, |answer| view.text(answer))?;
     Ok(exit::OK)
@@ -174,9 +181,9 @@ struct View<'a> {
     more: bool,
     /// Guards among the points looked at.
     guards: u64,
-    unfinished: Option<Intent>,
-    /// Sessions of the workspace.
-    sessions: usize,
+    unfinished: Option<OpenOperation>,
+    /// Conversations of the workspace: positions mean one of them.
+    sessions: Vec<SessionKey>,
 }
 
 impl View<'_> {
@@ -187,8 +194,8 @@ impl View<'_> {
             let line = format!("not protected since {}: {reason}", text::minute(Timestamp(since), now));
             put!(out, "{}\n", self.run.out.paint(Color::Yellow, &line));
         }
-        if let Some(intent) = &self.unfinished {
-            put!(out, "{}\n", self.run.out.paint(Color::Yellow, &super::unfinished_line(self.run, intent)));
+        if let Some(open) = &self.unfinished {
+            put!(out, "{}\n", self.run.out.paint(Color::Yellow, &open.line(self.run)));
         }
         if self.args.ops {
             self.operations(&mut out, answer, now);
@@ -229,7 +236,8 @@ impl View<'_> {
             return;
         }
         let mut lanes = Lanes::default();
-        let sessions: BTreeSet<&SessionKey> = self.points.iter().chain(self.gaps).map(|point| &point.session).collect();
+        let sessions: BTreeSet<&SessionKey> =
+            self.points.iter().chain(self.gaps).map(|point| &point.session).filter(|key| !key.is_local()).collect();
         let entries: BTreeMap<&str, &PointEntry> =
             answer.points.iter().map(|entry| (entry.id.as_str(), entry)).collect();
         let mut all: Vec<&Point> =
@@ -257,7 +265,11 @@ impl View<'_> {
         let start = self.points.iter().rev().filter(whole).find(|p| p.kind == PointKind::TurnStart);
         if let Some((start, turn)) = start.and_then(|start| Some((start, start.turn?))) {
             // Where another session could be meant, the target says which.
-            let target = if self.sessions > 1 { format!("{}/t{turn}^", start.session) } else { format!("t{turn}^") };
+            let target = if self.sessions.iter().any(|key| *key != start.session) {
+                format!("{}/t{turn}^", text::session(&start.session, &self.sessions))
+            } else {
+                format!("t{turn}^")
+            };
             put!(out, "to see what changed since the last turn began: {}\n", self.run.typed.other(&["diff", &target]));
         } else if let Some(point) = self.points.iter().rev().find(whole) {
             put!(out, "to see what changed since: {}\n", self.run.typed.other(&["diff", &point.id.short()]));
@@ -297,7 +309,7 @@ impl View<'_> {
             put!(row, "  {}", wire::shown(&short));
         }
         if sessions {
-            put!(row, "  {}", out.paint(Color::Dim, &point.session.to_string()));
+            put!(row, "  {}", out.paint(Color::Dim, &text::session(&point.session, &self.sessions)));
         }
         row.push('\n');
         row

@@ -26,8 +26,9 @@ mod talks;
 mod uninstall;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use checkpoint_core::{Approver, Engine, IndexStore, Intent, IntentState, Point, SnapshotBackend};
+use checkpoint_core::{Approver, Engine, IndexStore, Intent, IntentState, LockError, LockMode, Point, SnapshotBackend};
 
 use crate::approve::{Asker, Consent, StopOnYes};
 use crate::args::Verb;
@@ -130,21 +131,50 @@ fn settle(engine: &Engine, index: &dyn IndexStore, snapshots: &dyn SnapshotBacke
 
 /// The operation that `rwd recover` would settle. People are told on standard error.
 fn unfinished(run: &Run, opened: &Opened) -> Result<Option<Intent>, CliError> {
-    let open = opened.engine.unfinished()?;
-    if let Some(intent) = &open {
-        run.out.remark(&format!("warning: {}", unfinished_line(run, intent)));
+    let open = open_operation(opened)?;
+    if let Some(open) = &open {
+        run.out.remark(&format!("warning: {}", open.line(run)));
     }
-    Ok(open)
+    Ok(open.map(|open| open.intent))
+}
+
+/// An operation that has begun and not ended.
+struct OpenOperation {
+    intent: Intent,
+    /// Another process holds the workspace: it is probably the one that does it, so nobody needs to settle it.
+    busy: bool,
+}
+
+/// The operation that is open: interrupted, or under way in another process.
+fn open_operation(opened: &Opened) -> Result<Option<OpenOperation>, CliError> {
+    let Some(intent) = opened.engine.unfinished()? else { return Ok(None) };
+    match opened.lock.acquire(LockMode::Shared, Duration::ZERO) {
+        Err(LockError::Busy) => Ok(Some(OpenOperation { intent, busy: true })),
+        // It may have ended in between; with the lock held none can.
+        Ok(_held) => {
+            let still = opened.engine.unfinished()?;
+            Ok(still.map(|intent| OpenOperation { intent, busy: false }))
+        }
+        // Whoever may only read is told all the same.
+        Err(_) => Ok(Some(OpenOperation { intent, busy: false })),
+    }
+}
+
+impl OpenOperation {
+    fn line(&self, run: &Run) -> String {
+        let operation = self.intent.operation.short();
+        if self.busy {
+            return format!("operation {operation} is under way in another process; look again when it is done");
+        }
+        let ways: Vec<String> =
+            recover_ways(&self.intent).iter().map(|way| run.typed.other(&["recover", way])).collect();
+        format!("operation {operation} is unfinished: {}", ways.join(" or "))
+    }
 }
 
 /// The operation, as answers name it.
 fn operation_of(intent: Option<&Intent>) -> Option<String> {
     intent.map(|intent| intent.operation.to_string())
-}
-
-fn unfinished_line(run: &Run, intent: &Intent) -> String {
-    let ways: Vec<String> = recover_ways(intent).iter().map(|way| run.typed.other(&["recover", way])).collect();
-    format!("operation {} is unfinished: {}", intent.operation.short(), ways.join(" or "))
 }
 
 /// How an operation can be settled: once the host was asked for the child, only forwards.
@@ -178,6 +208,17 @@ fn point_at(run: &Run, opened: &Opened, target: &str) -> Result<(Option<Point>, 
         return Err(checkpoint_core::EngineError::NotFound { given: target.to_owned(), choices: Vec::new() }.into());
     }
     Ok((resolved.point, resolved.notes))
+}
+
+/// How to see what a turn did, where the target names the end of one: a point by itself says only what came after.
+fn of_turn(run: &Run, opened: &Opened, target: &str) -> Option<String> {
+    let checkpoint_core::Form::TurnEnd(turn) = checkpoint_core::Address::parse(target).ok()?.form else { return None };
+    let session = opened.session(run).ok()?;
+    let start = format!("{target}^");
+    opened.engine.find(session.as_ref(), &start).ok()?.point?;
+    let flag = session.map(|key| ["--session".to_owned(), key.to_string()]);
+    let words: Vec<&str> = flag.iter().flatten().map(String::as_str).chain(["diff", &start, target]).collect();
+    Some(format!("to see what turn {turn} did: {}\n", run.typed.other(&words)))
 }
 
 /// The point that a target means, where now will not do.

@@ -88,7 +88,12 @@ fn which(run: &Run, opened: &Opened, args: &DropArgs) -> Result<(DropWhich, Stri
     }
     ids.sort();
     ids.dedup();
-    let what = format!("dropping {}", text::count(ids.len() as u64, "point"));
+    // A name pins its point against retention: whoever drops it all the same should see that.
+    let names = opened.index.names()?;
+    let called: Vec<String> =
+        names.iter().filter(|name| ids.contains(&name.point)).map(|name| wire::shown(&name.label)).collect();
+    let called = if called.is_empty() { String::new() } else { format!(" (called {})", called.join(", ")) };
+    let what = format!("dropping {}{called}", text::count(ids.len() as u64, "point"));
     Ok((DropWhich::Points(ids), what))
 }
 

@@ -242,7 +242,11 @@ pub(super) fn outcome_text(run: &Run, answer: &wire::Restored, outcome: &Outcome
             put!(out, "conversation {}: cut at {}\n", cut.session, place(&cut.rule));
         }
     }
-    text::paths(&mut out, below, "changed by hand:", &answer.hand_made);
+    let written = |path: &&wire::PathEntry| answer.restored.contains(path) || answer.removed.contains(path);
+    let (over, kept_edits): (Vec<_>, Vec<_>) = answer.hand_made.iter().partition(written);
+    let owned = |paths: Vec<&wire::PathEntry>| paths.into_iter().cloned().collect::<Vec<_>>();
+    text::paths(&mut out, below, "changed by hand, kept as it is:", &owned(kept_edits));
+    text::paths(&mut out, below, "changed by hand, and overwritten:", &owned(over));
     text::paths(&mut out, below, "changed by another session:", &answer.foreign);
     text::reasons(&mut out, below, "not restored:", &answer.blocked);
     text::reasons(&mut out, below, "not covered by that point, left alone:", &answer.uncovered);

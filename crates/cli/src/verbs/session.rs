@@ -146,6 +146,10 @@ fn list(run: &Run, args: &LogsArgs) -> Result<u8, CliError> {
         put!(out, "{} in {}\n", text::count(answer.sessions.len() as u64, "session"), answer.home.line());
         if let Some(newest) = answer.sessions.first() {
             put!(out, "to see one: {}\n", home.next(run, &["show", &newest.id]));
+        } else if args.harness.is_none() && args.home.is_none() {
+            // Whoever uses another agent has none here, and would think that rwd knows none.
+            let others = run.typed.other(&["session", "list", "--harness", "NAME"]);
+            put!(out, "these are those of {HARNESS}; of {}: {others}\n", CLIENTS.join(", "));
         }
         out
     })?;

@@ -26,7 +26,10 @@ pub(crate) fn show(run: &Run, args: &ShowArgs) -> Result<u8, CliError> {
     }
     let (point, notes) = found?;
     match &args.path {
-        None => show_point(run, &opened, &point, notes),
+        None => {
+            let of_turn = super::of_turn(run, &opened, &args.target);
+            show_point(run, &opened, &point, notes, of_turn.as_deref())
+        }
         Some(path) => {
             let base = run.start()?;
             let path = Paths { root: opened.located.root(), base: &base }.find(path)?;
@@ -91,7 +94,13 @@ fn encoded(opened: &Opened, blob: &ObjectId) -> Result<String, CliError> {
     Ok(data_encoding::BASE64.encode(&bytes))
 }
 
-fn show_point(run: &Run, opened: &Opened, point: &Point, notes: Vec<String>) -> Result<u8, CliError> {
+fn show_point(
+    run: &Run,
+    opened: &Opened,
+    point: &Point,
+    notes: Vec<String>,
+    of_turn: Option<&str>,
+) -> Result<u8, CliError> {
     let names = opened.index.names()?;
     let mut changed = Vec::new();
     let mut skipped = Vec::new();
@@ -122,11 +131,11 @@ fn show_point(run: &Run, opened: &Opened, point: &Point, notes: Vec<String>) -> 
         changes: changed,
         notes,
     };
-    run.out.answer(&answer, |answer| human(run, answer, point))?;
+    run.out.answer(&answer, |answer| human(run, answer, point, of_turn))?;
     Ok(exit::OK)
 }
 
-fn human(run: &Run, answer: &wire::Shown, point: &Point) -> String {
+fn human(run: &Run, answer: &wire::Shown, point: &Point, of_turn: Option<&str>) -> String {
     let now = SystemClock.now();
     let entry = &answer.point;
     let mut out = format!("{} changed, {}\n", text::count(entry.changed, "path"), text::count(answer.files, "file"));
@@ -164,6 +173,7 @@ fn human(run: &Run, answer: &wire::Shown, point: &Point) -> String {
     for note in &answer.notes {
         put!(out, "{}\n", wire::shown(note));
     }
+    out.push_str(of_turn.unwrap_or_default());
     if entry.restorable {
         put!(out, "to see what going there would do: {}\n", run.typed.other(&["preview", text::short(&entry.id)]));
     }

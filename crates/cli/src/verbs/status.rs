@@ -6,7 +6,7 @@ use std::path::Path;
 use checkpoint_core::{Clock, Intent, Point, PointKind, PointQuery, Timestamp};
 use rwd_engine::SystemClock;
 
-use super::log;
+use super::{OpenOperation, log};
 use crate::compose::Opened;
 use crate::config::Origin;
 use crate::error::CliError;
@@ -18,8 +18,8 @@ use crate::{exit, text};
 
 pub(crate) fn status(run: &Run) -> Result<u8, CliError> {
     let opened = super::open(run)?;
-    let unfinished = opened.engine.unfinished()?;
-    let answer = gather(&opened, unfinished.as_ref())?;
+    let unfinished = super::open_operation(&opened)?;
+    let answer = gather(&opened, unfinished.as_ref().map(|open| &open.intent))?;
     run.out.answer(&answer, |answer| human(run, answer, unfinished.as_ref()))?;
     Ok(exit::OK)
 }
@@ -96,7 +96,7 @@ fn sources(opened: &Opened) -> Vec<wire::ConfigSource> {
     by.into_iter().map(|(origin, keys)| wire::ConfigSource { origin, keys }).collect()
 }
 
-fn human(run: &Run, answer: &wire::Status, unfinished: Option<&Intent>) -> String {
+fn human(run: &Run, answer: &wire::Status, unfinished: Option<&OpenOperation>) -> String {
     let now = SystemClock.now();
     let mut out = String::new();
     let open = answer.sessions.iter().filter(|session| session.open).count() as u64;
@@ -112,8 +112,8 @@ fn human(run: &Run, answer: &wire::Status, unfinished: Option<&Intent>) -> Strin
         let line = format!("not protected since {}: {reason}", text::minute(Timestamp(since), now));
         put!(out, "{}\n", run.out.paint(Color::Yellow, &line));
     }
-    if let Some(intent) = unfinished {
-        put!(out, "{}\n", run.out.paint(Color::Yellow, &super::unfinished_line(run, intent)));
+    if let Some(open) = unfinished {
+        put!(out, "{}\n", run.out.paint(Color::Yellow, &open.line(run)));
     }
     let mut field = |name: &str, value: String| put!(out, "{name:<10} {value}\n");
     field("root", answer.root.line());
@@ -141,7 +141,8 @@ fn human(run: &Run, answer: &wire::Status, unfinished: Option<&Intent>) -> Strin
         field("session", format!("{}{turn}{state}", session.session));
     }
     if !answer.skipped.is_empty() {
-        let counts: Vec<String> = answer.skipped.iter().map(|skip| format!("{} {}", skip.paths, skip.reason)).collect();
+        let counts: Vec<String> =
+            answer.skipped.iter().map(|skip| format!("{} {}", skip.paths, wire::reason_word(skip.reason))).collect();
         field("left out", counts.join(", "));
     }
     if answer.gaps > 0 {

@@ -55,7 +55,9 @@ pub(crate) fn uninstall(run: &Run, args: &UninstallArgs) -> Result<u8, CliError>
             answer.dropped = dropped;
         }
     }
-    for other in Receipt::look(data.path())?.local(around.root()) {
+    // The file that hides the settings from git is no hook.
+    let hooks = |file: &String| !file.trim_end_matches('\'').ends_with("/.gitignore");
+    for other in Receipt::look(data.path())?.local(around.root()).into_iter().filter(hooks) {
         answer.warnings.push(format!("hooks stay in {other}, which belongs to another workspace: rwd uninstall there"));
     }
     run.out.answer(&answer, |answer| human(run, answer, &data.path().display().to_string()))?;

@@ -40,8 +40,13 @@ impl ReasonEntry {
     /// `below` the root.
     pub(crate) fn line(&self, below: &Path) -> String {
         let cause = self.cause.as_ref().map(|cause| format!(": {}", from(below, cause))).unwrap_or_default();
-        format!("{}  ({}{cause})", from(below, &self.path), self.reason)
+        format!("{}  ({}{cause})", from(below, &self.path), reason_word(&self.reason))
     }
+}
+
+/// A reason's stable word, for people: how deep an ignored path lies is nothing to them.
+pub(crate) fn reason_word(reason: &str) -> &str {
+    if reason == "ignored-root" { "ignored" } else { reason }
 }
 
 impl PathEntry {

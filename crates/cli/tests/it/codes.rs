@@ -155,7 +155,7 @@ fn no_workspace_is_10() {
     }
     assert!(!sandbox.data().exists(), "asking made a data directory");
     let told = sandbox.rwd(&[]);
-    assert!(told.err.contains("\n\nhint: to protect this directory from now on: rwd save"), "{}", told.err);
+    assert!(told.err.contains("\nhint: to protect this directory from now on: rwd init"), "{}", told.err);
 }
 
 /// A pipe that nobody reads is no error.

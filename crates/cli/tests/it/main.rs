@@ -32,5 +32,6 @@ mod schema;
 mod sessions;
 mod sidecar;
 mod stories;
+mod stranger;
 mod theme_i;
 mod turn_view;

@@ -99,11 +99,11 @@ fn the_timeline() {
     sandbox.ok(&["save", "--name", "start", "-m", "before the agent"]);
     sandbox.turn(1, |s| s.write("a", "two\n"));
     insta::assert_snapshot!(plain(&sandbox.ok(&[]).out), @r"
-    [ID]  [TIME]  -     manual   0 paths changed  [start]  before the agent  local
-    [ID]  [TIME]  t1    start    0 paths changed  agent
-    [ID]  [TIME]  t1    end      1 path changed  agent
+    [ID]  [TIME]  -     manual   0 paths changed  [start]  before the agent
+    [ID]  [TIME]  t1    start    0 paths changed
+    [ID]  [TIME]  t1    end      1 path changed
     3 points listed
-    to see what changed since the last turn began: rwd diff agent/t1^
+    to see what changed since the last turn began: rwd diff t1^
     ");
     let last = sandbox.json(0, &["log", "-n", "1"]);
     assert_eq!((last["points"].as_array().unwrap().len(), last["points"][0]["kind"].clone()), (1, "turn-end".into()));
