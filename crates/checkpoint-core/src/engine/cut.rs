@@ -59,9 +59,12 @@ impl Engine {
     /// Where a point of `kind` that is made now could cut its session, with a digest of the log up to there: what shows
     /// later that the log was rewritten. For callers that are not told a position by the host.
     ///
-    /// Reads the whole log. `None` where there is no door, nothing to cut off, or a log that cannot be read or does not
+    /// Reads the whole log. `None` where there is no door or only a costly one, nothing to cut off, or a log that cannot be read or does not
     /// show yet what came before `turn`: hosts write late, and no position is better than that of an earlier turn.
     pub fn position_now(&self, session: &SessionKey, kind: PointKind, turn: Option<Turn>) -> Option<Position> {
+        if self.parts.sessions.is_costly(session) {
+            return None;
+        }
         let log = LazyLog::new(self, session.clone());
         let map = log.if_readable()?;
         let last = map.beats().last()?.0;
