@@ -20,6 +20,7 @@ mod hooks;
 mod init;
 mod inputs;
 mod kills;
+mod opencode;
 mod output;
 mod private;
 mod purge;
