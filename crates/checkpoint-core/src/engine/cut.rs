@@ -34,7 +34,7 @@ impl Engine {
     }
 
     /// Where the conversation could be cut around each point, without asking whether the log was rewritten. Each
-    /// session's log is read once.
+    /// session's log is read once; nothing is said of one that is costly to read.
     pub fn cuts(&self, points: &[Point]) -> Result<Vec<Cuts>, EngineError> {
         let known = self.parts.index.sessions()?;
         let mut logs: BTreeMap<SessionKey, Found<'_>> = BTreeMap::new();
@@ -47,7 +47,11 @@ impl Engine {
                 notes: Vec::new(),
             });
             found.point = Some(point.clone());
+            let costly = self.parts.sessions.is_costly(&point.session);
             let cut = |rule| -> Option<Seq> {
+                if costly {
+                    return None;
+                }
                 let map = found.log.if_readable()?;
                 self.boundary(found, map, &known, Some(rule)).ok()?.map(BoundarySeq::seq)
             };

@@ -114,7 +114,11 @@ fn files_and_conversation_go_back_and_the_child_counts_on() {
     let session = format!("opencode:{PARENT}");
     let parent = fs::read(talk.store().join(format!("{PARENT}.json"))).unwrap();
     let went = talk.json(0, &["to", "t2^", "--both", "--yes", "--session", &session]);
-    assert_eq!((talk.sandbox.read("a").as_str(), went["cut"]["rule"].as_str()), ("1\n", Some("end of turn 1")), "{went}");
+    assert_eq!(
+        (talk.sandbox.read("a").as_str(), went["cut"]["rule"].as_str()),
+        ("1\n", Some("end of turn 1")),
+        "{went}"
+    );
     let child = went["childSessionId"].as_str().unwrap();
     assert_eq!(went["continue"], json!(format!("opencode -s {child}")));
     assert_eq!(fs::read(talk.store().join(format!("{PARENT}.json"))).unwrap(), parent);
@@ -138,13 +142,18 @@ fn files_and_conversation_go_back_and_the_child_counts_on() {
 fn captures_and_files_alone_never_start_the_program() {
     let talk = Talk::new();
     let session = format!("opencode:{PARENT}");
-    talk.json(0, &["save", "--session", &session]);
-    talk.json(0, &["log", "--all"]);
-    talk.json(0, &["status"]);
-    talk.json(0, &["to", "t2^", "--files", "--yes", "--session", &session]);
-    assert_eq!(talk.sandbox.read("a"), "1\n");
-    talk.json(0, &["undo", "--yes"]);
-    assert_eq!(talk.calls(), Vec::<String>::new());
+    let words: [&[&str]; 5] = [
+        &["save", "--session", &session],
+        &["log", "--all"],
+        &["status"],
+        &["to", "t2^", "--files", "--yes", "--session", &session],
+        &["undo", "--yes"],
+    ];
+    for args in words {
+        talk.json(0, args);
+        assert_eq!(talk.calls(), Vec::<String>::new(), "{args:?}");
+    }
+    assert_eq!(talk.sandbox.read("a"), "3\n");
 }
 
 #[test]

@@ -39,7 +39,11 @@ pub(super) fn session_id(at: Timestamp, random: u128) -> String {
 }
 
 /// New ids for old ones, in the same order; the same whenever it is asked.
-fn new_ids<'a>(child: &str, old: impl Iterator<Item = &'a str>, path: &Path) -> Result<BTreeMap<&'a str, String>, DoorError> {
+fn new_ids<'a>(
+    child: &str,
+    old: impl Iterator<Item = &'a str>,
+    path: &Path,
+) -> Result<BTreeMap<&'a str, String>, DoorError> {
     let mut sorted: Vec<&str> = old.collect();
     sorted.sort_unstable();
     let sum = Sha256::new_with_prefix(b"rwd opencode ids 1\n").chain_update(child).finalize();
@@ -132,7 +136,8 @@ mod tests {
 
     #[test]
     fn ids_keep_kind_time_and_order_and_are_the_childs_own() {
-        let old = ["msg_22db7f8ef001mR992m5BOhpBJZ", "msg_22db7f8ef001zz992m5BOhpBJZ", "prt_22db7f8f7001N5cKWUU1Ra1Wot"];
+        let old =
+            ["msg_22db7f8ef001mR992m5BOhpBJZ", "msg_22db7f8ef001zz992m5BOhpBJZ", "prt_22db7f8f7001N5cKWUU1Ra1Wot"];
         let new = new_ids("ses_a", old.into_iter(), Path::new("db")).unwrap();
         let in_order: Vec<&String> = old.iter().map(|id| &new[id]).collect();
         assert!(in_order.is_sorted());

@@ -40,8 +40,20 @@ pub(super) const MADE_BY: &str = "rwd";
 /// Parts that hold nothing that was said.
 const SILENT: [&str; 5] = ["step-start", "step-finish", "patch", "snapshot", "retry"];
 /// Members of a part that were said; the others are ids, times and what the client works out.
-const SAID: [&str; 12] =
-    ["text", "synthetic", "ignored", "tool", "callID", "url", "mime", "filename", "prompt", "description", "agent", "name"];
+const SAID: [&str; 12] = [
+    "text",
+    "synthetic",
+    "ignored",
+    "tool",
+    "callID",
+    "url",
+    "mime",
+    "filename",
+    "prompt",
+    "description",
+    "agent",
+    "name",
+];
 
 /// JSON without the blanks between its tokens.
 fn compact(raw: &RawValue) -> String {
@@ -83,9 +95,11 @@ impl<'a> Message<'a> {
         if self.role != "assistant" {
             return false;
         }
-        let open = self.parts.iter().filter_map(|part| part.object("state")).any(|state| {
-            matches!(state.text("status").as_deref(), Some("pending" | "running"))
-        });
+        let open = self
+            .parts
+            .iter()
+            .filter_map(|part| part.object("state"))
+            .any(|state| matches!(state.text("status").as_deref(), Some("pending" | "running")));
         let completed = self.info.object("time").is_some_and(|time| time.get("completed").is_some());
         let finish = self.info.text("finish");
         completed && !open && finish.is_some_and(|finish| !matches!(&*finish, "tool-calls" | "unknown"))
@@ -181,7 +195,8 @@ impl<'a> Export<'a> {
                 }
                 // A turn that it shares with its parent is known by the parent's key: this is what points have.
                 let key = keys.get(number).cloned().unwrap_or_else(|| message.id.clone());
-                let time = message.info.object("time").and_then(|time| time.get("created").map(|at| at.get().to_owned()));
+                let time =
+                    message.info.object("time").and_then(|time| time.get("created").map(|at| at.get().to_owned()));
                 let prompt = Some(said.chars().take(PROMPT_CHARS).collect());
                 talked.turns.push(TurnSeen { key: Some(key), prompt, at: time });
                 sum.update(b"turn\n");

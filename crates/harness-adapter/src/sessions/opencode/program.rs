@@ -62,7 +62,7 @@ impl Program {
         Self {
             program: named.map_or_else(|| PathBuf::from("opencode"), PathBuf::from),
             data: None,
-            patience: Duration::from_secs(60),
+            patience: Duration::from_mins(1),
             most: 256 << 20,
         }
     }
@@ -184,11 +184,7 @@ impl Transfer for Program {
         let write = || scratch.file("session.json").and_then(|mut file| file.write_all(json));
         write().map_err(|error| ProgramError::Failed(format!("cannot write a file for opencode: {error}")))?;
         let said = self.run("import", &scratch.dir.join("session.json"), within, &scratch)?;
-        if said.good {
-            Ok(())
-        } else {
-            Err(ProgramError::Failed(format!("opencode import: {}", said.last_words())))
-        }
+        if said.good { Ok(()) } else { Err(ProgramError::Failed(format!("opencode import: {}", said.last_words()))) }
     }
 }
 

@@ -216,11 +216,8 @@ fn a_child_is_cut_again_goes_on_and_may_have_no_turn() {
     let door = world.door();
     let first = request(&door, end_of(&door, PARENT, 2), 1);
     door.fork(&first).unwrap();
-    let again = ForkRequest {
-        source: key(&first.child),
-        boundary: end_of(&door, &first.child, 1),
-        ..request(&door, None, 2)
-    };
+    let again =
+        ForkRequest { source: key(&first.child), boundary: end_of(&door, &first.child, 1), ..request(&door, None, 2) };
     assert_eq!(door.fork(&again).unwrap().seed_length, 2);
     let asked = world.get(PARENT)["messages"][0]["info"]["id"].as_str().unwrap().to_owned();
     assert_eq!(door.turn_of_anchor(&key(&again.child), &asked).unwrap(), Some(Turn(1)));
@@ -479,7 +476,10 @@ fn an_import_that_makes_nothing_is_no_success() {
         assert_eq!(error.code(), "FORK_FAILED", "{kept}");
         assert!(reasons(&error).contains("not written as it was meant"), "{kept}: {}", reasons(&error));
         let found = world.door().find_child(&request);
-        assert_eq!(found.map_err(|error| error.code()), if kept == "true" { Ok(None) } else { Err("SESSION_ALREADY_EXISTS") });
+        assert_eq!(
+            found.map_err(|error| error.code()),
+            if kept == "true" { Ok(None) } else { Err("SESSION_ALREADY_EXISTS") }
+        );
     }
 }
 
