@@ -315,9 +315,11 @@ fn one_export_answers_the_questions_of_one_command() {
     assert_eq!(*world.book.exports.lock().unwrap(), 1);
 }
 
+type Damage = fn(&mut Value);
+
 #[test]
 fn what_is_not_understood_is_refused_and_nothing_is_made() {
-    let cases: [(&str, fn(&mut Value)); 6] = [
+    let cases: [(&str, Damage); 6] = [
         ("no messages", |session| session["messages"] = Value::Null),
         ("no parts", |session| session["messages"][0]["parts"] = json!({})),
         ("no id", |session| session["messages"][1]["info"]["id"] = json!(7)),
@@ -378,23 +380,23 @@ impl Scripted {
     fn door(&self) -> impl SessionLog + use<> {
         self.with(self.program())
     }
+}
 
-    /// What goes wrong, in words.
-    fn fails(&self, door: &dyn SessionLog) -> String {
-        assert!(!door.can_fork(&key(PARENT)), "files go back without it");
-        let error = door.beats(&key(PARENT), Seq(0)).unwrap_err();
-        assert_eq!(error.code(), "FORK_FAILED", "{error}");
-        // What cannot be told is no answer: the child may be there.
-        let request = ForkRequest {
-            source: key(PARENT),
-            boundary: None,
-            child: "ses_000000000000AAAAAAAAAAAAAA".to_owned(),
-            notice: None,
-        };
-        assert_eq!(door.find_child(&request).unwrap_err().code(), "FORK_FAILED");
-        assert_eq!(door.fork(&request).unwrap_err().code(), "FORK_FAILED");
-        reasons(&error)
-    }
+/// What goes wrong, in words.
+fn fails(door: &dyn SessionLog) -> String {
+    assert!(!door.can_fork(&key(PARENT)), "files go back without it");
+    let error = door.beats(&key(PARENT), Seq(0)).unwrap_err();
+    assert_eq!(error.code(), "FORK_FAILED", "{error}");
+    // What cannot be told is no answer: the child may be there.
+    let request = ForkRequest {
+        source: key(PARENT),
+        boundary: None,
+        child: "ses_000000000000AAAAAAAAAAAAAA".to_owned(),
+        notice: None,
+    };
+    assert_eq!(door.find_child(&request).unwrap_err().code(), "FORK_FAILED");
+    assert_eq!(door.fork(&request).unwrap_err().code(), "FORK_FAILED");
+    reasons(&error)
 }
 
 fn reasons(error: &SessionError) -> String {
@@ -430,7 +432,7 @@ fn a_program_that_does_what_it_says_makes_the_child_where_the_session_works() {
 #[test]
 fn every_failure_of_the_program_is_told_and_makes_nothing() {
     let world = Scripted::new(HONEST);
-    let absent = world.fails(&world.with(world.dir.path().join("nowhere")));
+    let absent = fails(&world.with(world.dir.path().join("nowhere")));
     assert!(absent.contains("OPENCODE_BIN"), "{absent}");
     for (script, words) in [
         ("printf '\\033[91mError: \\033[0mdatabase is locked\\n' >&2; exit 3", "Error: database is locked"),
@@ -439,7 +441,7 @@ fn every_failure_of_the_program_is_told_and_makes_nothing() {
         ("exec yes", "it said more than 1048576 bytes"),
     ] {
         let world = Scripted::new(script);
-        let told = world.fails(&world.door());
+        let told = fails(&world.door());
         assert!(told.contains(words), "{script}: {told}");
     }
     for script in ["echo no JSON", "exit 0", "printf '{\"info\":{}'"] {
@@ -454,7 +456,7 @@ fn a_program_that_hangs_is_ended() {
     let world = Scripted::new("sleep 600 & echo $! > \"$STORE/pid\"; wait");
     let program = Program { program: world.program(), data: None, patience: Duration::from_millis(300), most: 1 << 20 };
     let door = opencode::open_with(world.dir.path(), Arc::new(program));
-    let told = world.fails(&door);
+    let told = fails(&door);
     assert!(told.contains("did not end within 300 ms"), "{told}");
     let pid = fs::read_to_string(world.dir.path().join("pid")).unwrap();
     let state = || fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
