@@ -52,6 +52,13 @@ pub trait SessionLog: fmt::Debug + Send + Sync {
     /// True when [`SessionLog::fork`] can work for this session.
     fn can_fork(&self, session: &SessionKey) -> bool;
 
+    /// True when reading this session now starts a program of its harness, which takes seconds. Then it is read only where
+    /// a conversation is cut or shown, never for a capture or to judge whose points are whose.
+    fn is_costly(&self, session: &SessionKey) -> bool {
+        let _ = session;
+        false
+    }
+
     /// The head.
     fn header(&self, session: &SessionKey) -> Result<SessionHeader, SessionError>;
 

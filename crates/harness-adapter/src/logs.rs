@@ -44,6 +44,10 @@ impl SessionLog for Logs {
         self.door(session).is_ok_and(|door| door.can_fork(session))
     }
 
+    fn is_costly(&self, session: &SessionKey) -> bool {
+        self.door(session).is_ok_and(|door| door.is_costly(session))
+    }
+
     fn header(&self, session: &SessionKey) -> Result<SessionHeader, SessionError> {
         self.door(session)?.header(session)
     }

@@ -34,7 +34,7 @@ impl Engine {
     }
 
     /// Where the conversation could be cut around each point, without asking whether the log was rewritten. Each
-    /// session's log is read once.
+    /// session's log is read once; nothing is said of one that is costly to read.
     pub fn cuts(&self, points: &[Point]) -> Result<Vec<Cuts>, EngineError> {
         let known = self.parts.index.sessions()?;
         let mut logs: BTreeMap<SessionKey, Found<'_>> = BTreeMap::new();
@@ -47,7 +47,11 @@ impl Engine {
                 notes: Vec::new(),
             });
             found.point = Some(point.clone());
+            let costly = self.parts.sessions.is_costly(&point.session);
             let cut = |rule| -> Option<Seq> {
+                if costly {
+                    return None;
+                }
                 let map = found.log.if_readable()?;
                 self.boundary(found, map, &known, Some(rule)).ok()?.map(BoundarySeq::seq)
             };
@@ -59,9 +63,12 @@ impl Engine {
     /// Where a point of `kind` that is made now could cut its session, with a digest of the log up to there: what shows
     /// later that the log was rewritten. For callers that are not told a position by the host.
     ///
-    /// Reads the whole log. `None` where there is no door, nothing to cut off, or a log that cannot be read or does not
+    /// Reads the whole log. `None` where there is no door or only a costly one, nothing to cut off, or a log that cannot be read or does not
     /// show yet what came before `turn`: hosts write late, and no position is better than that of an earlier turn.
     pub fn position_now(&self, session: &SessionKey, kind: PointKind, turn: Option<Turn>) -> Option<Position> {
+        if self.parts.sessions.is_costly(session) {
+            return None;
+        }
         let log = LazyLog::new(self, session.clone());
         let map = log.if_readable()?;
         let last = map.beats().last()?.0;

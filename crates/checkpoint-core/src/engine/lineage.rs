@@ -96,6 +96,10 @@ impl Engine {
             let parent = row.parent.clone().map(|parent| (parent, row.seed_length.unwrap_or(0)));
             return Origin { parent, subagent_of: row.subagent_of.clone() };
         }
+        // What a capture or rwd itself has seen of it is in the row.
+        if self.parts.sessions.is_costly(session) {
+            return Origin::default();
+        }
         match self.parts.sessions.header(session) {
             Ok(header) if header.subagent => Origin { parent: None, subagent_of: header.parent },
             Ok(header) => {

@@ -187,13 +187,15 @@ fn session_hints(error: &SessionError, typed: &Typed) -> Vec<String> {
                     "claude" => "below $CLAUDE_CONFIG_DIR, else ~/.claude",
                     "codex" => "below $CODEX_HOME, else ~/.codex",
                     "gemini" => "below $GEMINI_CLI_HOME/.gemini, else ~/.gemini",
+                    "opencode" => "in the database of opencode ($XDG_DATA_HOME/opencode, else ~/.local/share/opencode)",
                     _ => "for dsh that is below $DSH_HOME, else ~/.dsh",
                 }
             )]
         }
         SessionError::Unsupported => vec![
             "rwd cuts session logs of dsh (format 0, below $DSH_HOME, else ~/.dsh), claude ($CLAUDE_CONFIG_DIR, else \
-             ~/.claude), codex ($CODEX_HOME, else ~/.codex) and gemini ($GEMINI_CLI_HOME/.gemini, else ~/.gemini)"
+             ~/.claude), codex ($CODEX_HOME, else ~/.codex), gemini ($GEMINI_CLI_HOME/.gemini, else ~/.gemini) and \
+             opencode (by the program opencode: $OPENCODE_BIN, else on PATH)"
                 .into(),
             format!("to see which there are: {}", typed.other(&["session", "list"])),
         ]

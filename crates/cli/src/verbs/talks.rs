@@ -1,4 +1,4 @@
-//! `rwd session` for the logs of Claude Code, Codex and Gemini CLI. Never changes a log that is there.
+//! `rwd session` for the logs of Claude Code, Codex, Gemini CLI and opencode. Never changes a log that is there.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use checkpoint_core::{
     BoundarySeq, Clock as _, EngineError, ForkRequest, IdSource as _, Seq, SessionError, SessionKey, Timestamp, Turn,
     boundary_at, boundary_of_turn, uuid,
 };
-use harness_adapter::sessions::{self, CLIENTS, ClientLogs, DoorError, Talked, written};
+use harness_adapter::sessions::{self, CLIENTS, ClientLogs, DoorError, Talked, opencode, written};
 
 use super::plan_text::go_on;
 use super::session::{CHOICES, boundaries_answer, fork_answer};
@@ -151,6 +151,14 @@ impl One {
 }
 
 fn list(run: &Run, home: &Home) -> Result<u8, CliError> {
+    if home.client == opencode::HARNESS {
+        return Err(CliError::Coded {
+            code: "NO_LIST",
+            message: "opencode lists its sessions itself, those of one project at a time".to_owned(),
+            hints: vec!["in that project: opencode session list".to_owned()],
+            exit: exit::DECISION,
+        });
+    }
     let all = home.logs.sessions().map_err(|error| home.failed("-", error))?;
     let entries = all.into_iter().filter_map(|(id, path)| {
         let session = SessionKey::new(home.client, &id).ok()?.to_string();

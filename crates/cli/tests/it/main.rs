@@ -21,6 +21,7 @@ mod init;
 mod inputs;
 mod kills;
 mod mcp;
+mod opencode;
 mod output;
 mod private;
 mod purge;

@@ -107,7 +107,7 @@ fn tn31_tn37_refusals_have_the_harnesses_codes_and_make_nothing() {
     }
     let error = session(&home, 2, &["fork", "edits3", "--child", "../x"]);
     assert_eq!(error["error"]["code"], "BAD_SESSION_ID");
-    assert_eq!(session(&home, 2, &["list", "--harness", "opencode"])["error"]["code"], "unknown-harness");
+    assert_eq!(session(&home, 2, &["list", "--harness", "cursor"])["error"]["code"], "unknown-harness");
     assert!(home.new_logs().is_empty());
     // What a hint says can be pasted, with the flags that lead here.
     let elsewhere = DshHome::new();

@@ -13,6 +13,8 @@ use checkpoint_core::{
     Beat, BoundarySeq, ForkRequest, Resident, Seq, SessionError, SessionHeader, SessionKey, SessionLog, Timestamp, Turn,
 };
 
+use super::opencode::ProgramError;
+
 /// Why a log of a client could not be read, or no new one be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -79,6 +81,12 @@ pub enum DoorError {
         /// The new log, which is gone again.
         path: PathBuf,
     },
+    /// The client's own program, which alone reads and writes its sessions, gave no answer.
+    #[error("the client's program gave no session")]
+    Program {
+        /// What it did.
+        source: ProgramError,
+    },
     /// The system said no.
     #[error("cannot {doing} {}", path.display())]
     Io {
@@ -103,6 +111,7 @@ impl DoorError {
             Self::Empty { .. } => "NOTHING_LEFT",
             Self::NoPosition { .. } => "INVALID_BOUNDARY",
             Self::ReadBack { .. } => "READ_BACK_FAILED",
+            Self::Program { .. } => "FORK_FAILED",
             Self::Io { .. } => "io",
         }
     }
@@ -229,6 +238,19 @@ pub trait Format: fmt::Debug + Send + Sync + 'static {
     fn read(&self, id: &str) -> Result<Talked, DoorError>;
     /// True when the log of the session is there; cheap.
     fn has(&self, id: &str) -> bool;
+    /// The same where nothing that stands in the way of the answer is taken for a no.
+    fn is_there(&self, id: &str) -> Result<bool, DoorError> {
+        Ok(self.has(id))
+    }
+    /// See [`SessionLog::is_costly`].
+    fn is_costly(&self, id: &str) -> bool {
+        let _ = id;
+        false
+    }
+    /// Makes a log durable that somebody else may have written.
+    fn sync(&self, path: &Path) -> Result<(), DoorError> {
+        super::child::sync(path)
+    }
     /// The file of a session's log.
     fn path(&self, id: &str) -> Option<PathBuf>;
     /// Whether the client opens a session without a prompt.
@@ -316,6 +338,10 @@ impl<F: Format> SessionLog for Door<F> {
         self.ours(session).is_ok() && self.0.has(session.id())
     }
 
+    fn is_costly(&self, session: &SessionKey) -> bool {
+        self.ours(session).is_ok() && self.0.is_costly(session.id())
+    }
+
     fn header(&self, session: &SessionKey) -> Result<SessionHeader, SessionError> {
         Ok(self.head(session, &self.talk(session)?))
     }
@@ -351,7 +377,7 @@ impl<F: Format> SessionLog for Door<F> {
         self.ours(source)?;
         let make = || {
             self.0.check_id(&request.child)?;
-            if self.0.has(&request.child) {
+            if self.0.is_there(&request.child)? {
                 return Err(DoorError::AlreadyExists { id: request.child.clone() });
             }
             let log = self.0.read(source.id())?;
@@ -365,7 +391,7 @@ impl<F: Format> SessionLog for Door<F> {
     fn find_child(&self, request: &ForkRequest) -> Result<Option<SessionHeader>, SessionError> {
         let source = &request.source;
         self.ours(source)?;
-        if !self.0.has(&request.child) {
+        if !self.0.is_there(&request.child).map_err(|error| translate(source, error))? {
             return Ok(None);
         }
         let taken = || SessionError::AlreadyExists(request.child.clone());
@@ -375,7 +401,7 @@ impl<F: Format> SessionLog for Door<F> {
         if head.parent.as_ref() != Some(source) {
             return Err(taken());
         }
-        super::child::sync(&log.path).map_err(|error| translate(&key, error))?;
+        self.0.sync(&log.path).map_err(|error| translate(&key, error))?;
         let Some(boundary) = request.boundary else {
             return if head.seed_length == 0 { Ok(Some(head)) } else { Err(taken()) };
         };

@@ -63,6 +63,11 @@ impl<'a> Fields<'a> {
         serde_json::from_str(value.get()).ok()
     }
 
+    /// The names of its members.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| &**name)
+    }
+
     /// True where a member is `true`.
     pub(super) fn is(&self, name: &str) -> bool {
         self.get(name).is_some_and(|value| value.get() == "true")

@@ -129,6 +129,10 @@ impl SessionLog for LiveLogs {
         }
     }
 
+    fn is_costly(&self, session: &SessionKey) -> bool {
+        matches!(self.door(session), Door::Files(files) if files.is_costly(session))
+    }
+
     fn header(&self, session: &SessionKey) -> Result<SessionHeader, SessionError> {
         let child = self.children.read().unwrap_or_else(PoisonError::into_inner).get(session).cloned();
         match (self.door(session), child) {

@@ -148,7 +148,11 @@ impl Hooked<'_> {
             self.learn(&mut kept.state, &session)?;
         }
         let event = self.event.clone();
-        let mut actions = step(&mut kept.state, &event, &mut |state, key| number::number(&event, key, state));
+        let mut actions = step(&mut kept.state, &event, &mut |state, key| {
+            // A child that no transcript tells of goes on where it was cut.
+            let shared = if state.last_turn == 0 && event.transcript.is_none() { self.shared(&session) } else { 0 };
+            shared + number::number(&event, key, state)
+        });
         let retain = actions.last() == Some(&Action::Retain);
         actions.retain(|action| *action != Action::Retain);
         let starts = actions.iter().any(starts_turn);
@@ -231,6 +235,15 @@ impl Hooked<'_> {
             PointQuery { sessions: vec![session.clone()], newest_first: true, limit: Some(1), ..PointQuery::default() };
         state.seen = index.points(&newest)?.pop().map(|point| point.ord.0);
         Ok(())
+    }
+
+    /// How many turns a session has from the one that it was cut from; a turn is two positions (see [`position`]).
+    fn shared(&mut self, session: &SessionKey) -> u32 {
+        let known = self.open().and_then(|opened| Ok(opened.index.sessions()?));
+        let known = known.inspect_err(|error| tracing::warn!(%error, "turns are counted from the first"));
+        let own = known.unwrap_or_default().into_iter().find(|known| known.key == *session);
+        let seed = own.filter(|own| own.parent.is_some()).and_then(|own| own.seed_length).unwrap_or(0);
+        u32::try_from(seed.div_ceil(2)).unwrap_or(0)
     }
 
     fn perform(

@@ -1,4 +1,5 @@
-//! Logs of Claude Code, Codex and Gemini CLI, made up in the shapes that the clients write.
+//! Logs of Claude Code, Codex, Gemini CLI and opencode, made up in the shapes that the clients write.
 
 mod forks;
 mod keys;
+mod opencode;
