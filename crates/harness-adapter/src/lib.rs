@@ -14,6 +14,7 @@ pub mod hooks;
 pub mod install;
 mod logs;
 pub mod named_points;
+pub mod older;
 pub mod sessions;
 pub mod sidecar;
 mod surroundings;

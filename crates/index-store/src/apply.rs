@@ -120,9 +120,9 @@ impl Applying<'_> {
         }
         self.take(point.ord, "a point")?;
         let key = ord_key(point.ord);
-        if point.kind == PointKind::Gap {
+        if !point.kind.closes_interval() {
             if !interval.is_empty() {
-                return misfit("a gap closes no interval".to_owned());
+                return misfit(format!("a point of kind {} closes no interval", point.kind.name()));
             }
         } else {
             let mut touches = Touches::of(interval);
@@ -150,9 +150,9 @@ impl Applying<'_> {
             return misfit(format!("point {} is at place {place}, not {}", point.id, point.ord));
         }
         let key = ord_key(place);
-        let was_gap = self.rows.get(Table::Interval, &key)?.is_none();
-        if was_gap != (point.kind == PointKind::Gap) {
-            return misfit(format!("point {} cannot turn into a gap or out of one", point.id));
+        let closes = self.rows.get(Table::Interval, &key)?.is_some();
+        if closes != point.kind.closes_interval() {
+            return misfit(format!("point {} cannot turn into a gap or an import, or out of one", point.id));
         }
         self.put_over(Table::Point, &key, point)
     }

@@ -7,11 +7,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 mod entries;
+mod import;
 mod init;
 mod purge;
 mod session;
 
 pub(crate) use entries::*;
+pub(crate) use import::*;
 pub(crate) use init::*;
 pub(crate) use purge::*;
 pub(crate) use session::*;
@@ -55,6 +57,7 @@ answers! {
     Initialised = "init",
     Uninstalled = "uninstall",
     Ran = "run",
+    Imported = "import",
     Adopted = "adopt",
     ConfigList = "config",
     Demo = "demo",
