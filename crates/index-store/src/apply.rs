@@ -120,15 +120,13 @@ impl Applying<'_> {
         }
         self.take(point.ord, "a point")?;
         let key = ord_key(point.ord);
-        if !point.kind.closes_interval() {
-            if !interval.is_empty() {
-                return misfit(format!("a point of kind {} closes no interval", point.kind.name()));
-            }
-        } else {
+        if point.kind.closes_interval() {
             let mut touches = Touches::of(interval);
             touches.merge(touches::waiting(&*self.rows)?);
             self.rows.put(Table::Interval, &key, touches.document()?)?;
             self.clear_waiting()?;
+        } else if !interval.is_empty() {
+            return misfit(format!("a point of kind {} closes no interval", point.kind.name()));
         }
         self.put(Table::PointId, &point_key(&point.id), &point.ord)?;
         self.put(Table::Point, &key, point)

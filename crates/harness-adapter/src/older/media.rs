@@ -31,6 +31,9 @@ pub struct OlderMark {
     pub at: Timestamp,
 }
 
+/// The marks of a medium, and those that make no sense.
+pub type Marks = (Vec<OlderMark>, Vec<Problem>);
+
 /// Who keeps the content of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Provider {
@@ -112,7 +115,7 @@ fn time(object: &Map<String, Value>, names: &[&str]) -> Option<Timestamp> {
 ///
 /// # Errors
 /// When the file cannot be read.
-pub fn marks(path: &Path) -> Result<Option<(Vec<OlderMark>, Vec<Problem>)>, Problem> {
+pub fn marks(path: &Path) -> Result<Option<Marks>, Problem> {
     let problem = |why| Problem { what: path.display().to_string(), why };
     let Some(document) = json(path).map_err(problem)? else { return Ok(None) };
     let (mut marks, mut problems) = (Vec::new(), Vec::new());
@@ -157,7 +160,8 @@ pub fn rewind_records(snapshots: &Path) -> Result<(Vec<RewindRecord>, Vec<Proble
     let (mut records, mut problems): (Vec<RewindRecord>, Vec<Problem>) = (Vec::new(), Vec::new());
     let beside = snapshots.parent().map(|parent| parent.join("storages"));
     for dir in [Some(snapshots.to_owned()), Some(snapshots.join("storages")), beside].into_iter().flatten() {
-        for name in names(&dir)?.into_iter().filter(|name| name.ends_with(".json")) {
+        for name in names(&dir)?.into_iter().filter(|name| Path::new(name).extension().is_some_and(|ext| ext == "json"))
+        {
             let path = dir.join(name);
             let document = match json(&path) {
                 Ok(Some(document)) => document,

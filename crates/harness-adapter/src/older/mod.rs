@@ -15,7 +15,7 @@ use checkpoint_core::SnapshotError;
 
 pub use checkpoint::{TurnState, TurnStore, turn_stores};
 pub use copied::{CopiedState, copied_ids, copied_state, is_uuid};
-pub use media::{OlderMark, Provider, RewindRecord, marks, rewind_records, workspace_dir};
+pub use media::{Marks, OlderMark, Provider, RewindRecord, marks, rewind_records, workspace_dir};
 
 /// A record that is not taken over.
 #[derive(Clone, PartialEq, Eq, Debug)]
