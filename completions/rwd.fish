@@ -63,6 +63,7 @@ complete -c rwd -n "__fish_rwd_needs_command" -f -a "verify" -d 'Check that ever
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "init" -d 'Set up the agents that are here, and make the first point'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "uninstall" -d 'Take out of the agents\' settings what `rwd init` put there; points stay'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "run" -d 'Run a command, with points before, while it runs, and after'
+complete -c rwd -n "__fish_rwd_needs_command" -f -a "import" -d 'Take over what an older plugin recorded, as points; its store is only read'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "adopt" -d 'Take over a workspace that moved, or whose directory was replaced'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "session" -d 'Look at session logs of a harness, fork them, check them; needs no workspace'
 complete -c rwd -n "__fish_rwd_needs_command" -f -a "config" -d 'Show or change settings'
@@ -549,6 +550,26 @@ complete -c rwd -n "__fish_rwd_using_subcommand run" -s y -l yes -d 'Confirm bef
 complete -c rwd -n "__fish_rwd_using_subcommand run" -l no-input -d 'Never ask'
 complete -c rwd -n "__fish_rwd_using_subcommand run" -l force -d 'Go on where rwd refuses as a precaution'
 complete -c rwd -n "__fish_rwd_using_subcommand run" -s h -l help -d 'Print help'
+complete -c rwd -n "__fish_rwd_using_subcommand import" -l from -d 'Which plugin\'s store' -r -f -a "dsh-checkpoint\t'States at the end of turns'
+dsh-checkpoint-rewind\t'States before tools ran'
+tool-checkpoint\t'Marks of explorations'"
+complete -c rwd -n "__fish_rwd_using_subcommand import" -l path -d 'Where its store is, if not in its default place below the home of DeepSeek Harness' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand import" -s C -d 'Work as if started in DIR' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand import" -l data-dir -d 'Where points are kept [default: $RWD_DATA_DIR, else $XDG_DATA_HOME/rwd]' -r -F
+complete -c rwd -n "__fish_rwd_using_subcommand import" -l session -d 'The conversation meant by targets that name none' -r
+complete -c rwd -n "__fish_rwd_using_subcommand import" -l index -d 'Kind of index for a new workspace' -r -f -a "sqlite\t''
+json\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand import" -l color -d 'When to use colours' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand import" -l dry-run -d 'Only say what would come in'
+complete -c rwd -n "__fish_rwd_using_subcommand import" -l json -d 'Answer with one JSON object'
+complete -c rwd -n "__fish_rwd_using_subcommand import" -s q -l quiet -d 'Say only what was asked for'
+complete -c rwd -n "__fish_rwd_using_subcommand import" -s v -l verbose -d 'Say what is being done; twice: in detail'
+complete -c rwd -n "__fish_rwd_using_subcommand import" -s y -l yes -d 'Confirm beforehand'
+complete -c rwd -n "__fish_rwd_using_subcommand import" -l no-input -d 'Never ask'
+complete -c rwd -n "__fish_rwd_using_subcommand import" -l force -d 'Go on where rwd refuses as a precaution'
+complete -c rwd -n "__fish_rwd_using_subcommand import" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c rwd -n "__fish_rwd_using_subcommand adopt" -s C -d 'Work as if started in DIR' -r -F
 complete -c rwd -n "__fish_rwd_using_subcommand adopt" -l data-dir -d 'Where points are kept [default: $RWD_DATA_DIR, else $XDG_DATA_HOME/rwd]' -r -F
 complete -c rwd -n "__fish_rwd_using_subcommand adopt" -l session -d 'The conversation meant by targets that name none' -r

@@ -37,7 +37,7 @@ pub enum DropReason {
 pub enum IndexOp {
     /// A new point, at the place `point.ord`, which must be the one after the newest. `interval`: what it closes;
     /// touches that were waiting for the record to come (see [`IndexOp::DropPoint`]) are merged into it, unless the
-    /// point is a gap, which closes nothing.
+    /// point is a gap or an import, which close nothing.
     PutPoint {
         /// The point.
         point: Box<Point>,
@@ -50,7 +50,7 @@ pub enum IndexOp {
         point: Box<Point>,
     },
     /// Removes a point and every name on it. Its interval is merged, per path and member, into the next record that
-    /// is no gap, without the paths that an operation between the two wrote; with no next record it waits for the
+    /// is no gap and no import, without the paths that an operation between the two wrote; with no next record it waits for the
     /// record to come (design § 8, model F13).
     DropPoint {
         /// Which.

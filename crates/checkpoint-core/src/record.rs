@@ -51,6 +51,16 @@ impl PointKind {
         }
     }
 
+    /// Every kind but [`PointKind::Import`]: an import's place says when it was taken over, not when its state was.
+    pub const ALL_BUT_IMPORTS: [Self; 8] =
+        [Self::TurnStart, Self::TurnEnd, Self::Step, Self::Mutation, Self::Auto, Self::Manual, Self::Guard, Self::Gap];
+
+    /// True for records of this workspace as it was at their place: each closes the interval since the one before. A gap
+    /// saw nothing, and an import is a state of an earlier time.
+    pub const fn closes_interval(self) -> bool {
+        !matches!(self, Self::Gap | Self::Import)
+    }
+
     /// True for kinds that write a record even when nothing changed.
     pub const fn always_recorded(self) -> bool {
         matches!(self, Self::TurnStart | Self::TurnEnd | Self::Guard | Self::Import | Self::Gap)
@@ -161,6 +171,10 @@ pub struct Point {
     /// The host's configuration at that time, as a blob that only its adapter reads.
     #[serde(default)]
     pub host_state: Option<ObjectId>,
+    /// For an import: of its files' permission bits only the one for executing is known, as in a git tree. A restore
+    /// leaves the other bits of a file that is there as they are.
+    #[serde(default)]
+    pub coarse_modes: bool,
 }
 
 /// Who may have changed something in an interval (design § 2).
@@ -442,5 +456,6 @@ pub(crate) fn sample_point(n: u8, session: SessionKey, kind: PointKind) -> Point
         sensitive: Vec::new(),
         damaged: None,
         host_state: None,
+        coarse_modes: false,
     }
 }

@@ -100,7 +100,9 @@ pub fn prune(stock: &Stock<'_>, quota: &Quota) -> Pruning {
         }
     }
     let mut bytes = stock.bytes;
-    for point in stock.points.iter().filter(|p| p.kind != PointKind::Gap) {
+    // What was imported is older than everything else, whatever its place.
+    let (imports, own): (Vec<&Point>, Vec<&Point>) = stock.points.iter().partition(|p| p.kind == PointKind::Import);
+    for point in imports.into_iter().chain(own).filter(|p| p.kind != PointKind::Gap) {
         if bytes <= quota.max_bytes {
             break;
         }
@@ -128,10 +130,12 @@ pub(crate) fn is_due(sample: u64, turn_ended: bool, newest: &Point) -> bool {
     random.is_multiple_of(if turn_ended { EVERY / 4 * sample } else { EVERY * sample })
 }
 
-/// Oldest first; of mutation, step and auto points the first of each turn last.
+/// Oldest first, imports before everything; of mutation, step and auto points the first of each turn last.
 fn order_of_removal<'a>(points: &[&'a Point], rule: Rule) -> Vec<&'a Point> {
     if rule != Rule::Checkpoints {
-        return points.to_vec();
+        let (imports, own): (Vec<&Point>, Vec<&Point>) =
+            points.iter().copied().partition(|p| p.kind == PointKind::Import);
+        return imports.into_iter().chain(own).collect();
     }
     let mut seen = BTreeSet::new();
     let (first, rest): (Vec<&Point>, Vec<&Point>) =

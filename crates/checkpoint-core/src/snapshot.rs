@@ -4,7 +4,7 @@ use std::{any::Any, collections::BTreeSet, fmt, io::Read, ops::ControlFlow, time
 
 use serde::{Deserialize, Serialize};
 
-use crate::{BoxError, CapturePolicy, Change, ObjectId, PathState, Progress, RelPath, Skipped, Snapshot};
+use crate::{BoxError, CapturePolicy, Change, Mode, ObjectId, PathState, Progress, RelPath, Skipped, Snapshot};
 
 /// Reads and writes single blobs. What a restore needs of a backend, without trees.
 pub trait BlobStore: fmt::Debug + Send + Sync {
@@ -127,6 +127,53 @@ impl fmt::Debug for Removal<'_> {
 /// What one snapshot holds of a [`Removal`]: paths with their states, in path order.
 pub type Holding = Vec<(RelPath, PathState)>;
 
+/// One file or link of a state that comes from somewhere else.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// Where.
+    pub path: RelPath,
+    /// What.
+    pub kind: PartKind,
+    /// The id of its content, where the source knows it: content that is stored already is not read again, other content
+    /// must have this id.
+    pub blob: Option<ObjectId>,
+}
+
+/// What a [`Part`] is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PartKind {
+    /// A regular file with these permission bits.
+    File(Mode),
+    /// A symbolic link; its content is its text.
+    Link,
+}
+
+/// A state that comes from somewhere else: another tool's store. Directories are those that its parts lie in.
+pub trait StateSource: fmt::Debug {
+    /// Every file and link, in any order, and what the source left out.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Missing`], [`SnapshotError::Damaged`], or another that says why this state cannot be taken over.
+    fn parts(&self) -> Result<(Vec<Part>, Vec<Skipped>), SnapshotError>;
+
+    /// The content of a part, with its length. The reader fails at its end when the content is not what the source
+    /// recorded.
+    fn open(&self, part: &Part) -> Result<(u64, Box<dyn Read + '_>), SnapshotError>;
+}
+
+/// What a [`StateSource`] became.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Assembled {
+    /// The state.
+    pub snapshot: Snapshot,
+    /// Files and links in it.
+    pub files: u64,
+    /// Paths it leaves out.
+    pub skipped: u64,
+    /// Bytes it added to the store, about.
+    pub new_bytes: u64,
+}
+
 /// Bytes a store occupies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Usage {
@@ -224,6 +271,18 @@ pub trait SnapshotBackend: BlobStore + Any {
     ///
     /// [`SkipReason::Purged`]: crate::SkipReason::Purged
     fn without(&self, snapshots: &[Snapshot], removal: &Removal<'_>) -> Result<Vec<Snapshot>, SnapshotError>;
+
+    /// Puts snapshots together from states that come from somewhere else, in order, all content copied in; an error for
+    /// each that cannot be taken over, which harms no other. At most about `budget` bytes are added to the store; what
+    /// does not fit is [`SnapshotError::NoSpace`]. Directories get the usual permission bits.
+    ///
+    /// Everything is durable on return. An error of the whole leaves no snapshot behind.
+    fn assemble(
+        &self,
+        sources: &[&dyn StateSource],
+        budget: u64,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Result<Assembled, SnapshotError>>, SnapshotError>;
 
     /// Bytes on disk.
     fn usage(&self) -> Result<Usage, SnapshotError>;

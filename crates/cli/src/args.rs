@@ -1,6 +1,7 @@
 //! The command line (design § 9).
 
 mod hook;
+mod import;
 mod init;
 mod purge;
 
@@ -11,6 +12,7 @@ use checkpoint_core::{BoundaryRule, DriftPolicy, GuardMode, Scope};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::hook::HookArgs;
+pub(crate) use self::import::{ImportArgs, ImportKind};
 pub(crate) use self::init::{InitArgs, RunArgs, ScopeChoice, UninstallArgs};
 pub(crate) use self::purge::PurgeArgs;
 
@@ -135,6 +137,8 @@ pub(crate) enum Verb {
     Uninstall(UninstallArgs),
     /// Run a command, with points before, while it runs, and after
     Run(RunArgs),
+    /// Take over what an older plugin recorded, as points; its store is only read
+    Import(ImportArgs),
     /// Take over a workspace that moved, or whose directory was replaced
     Adopt,
     /// Look at session logs of a harness, fork them, check them; needs no workspace
@@ -187,6 +191,7 @@ impl Verb {
             Self::Init(_) => "init",
             Self::Uninstall(_) => "uninstall",
             Self::Run(_) => "run",
+            Self::Import(_) => "import",
             Self::Adopt => "adopt",
             Self::Session(_) => "session",
             Self::Config(_) => "config",

@@ -17,6 +17,7 @@ mod logs;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 pub mod named_points;
+pub mod older;
 mod rpc;
 pub mod sessions;
 pub mod sidecar;

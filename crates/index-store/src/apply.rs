@@ -120,15 +120,13 @@ impl Applying<'_> {
         }
         self.take(point.ord, "a point")?;
         let key = ord_key(point.ord);
-        if point.kind == PointKind::Gap {
-            if !interval.is_empty() {
-                return misfit("a gap closes no interval".to_owned());
-            }
-        } else {
+        if point.kind.closes_interval() {
             let mut touches = Touches::of(interval);
             touches.merge(touches::waiting(&*self.rows)?);
             self.rows.put(Table::Interval, &key, touches.document()?)?;
             self.clear_waiting()?;
+        } else if !interval.is_empty() {
+            return misfit(format!("a point of kind {} closes no interval", point.kind.name()));
         }
         self.put(Table::PointId, &point_key(&point.id), &point.ord)?;
         self.put(Table::Point, &key, point)
@@ -150,9 +148,9 @@ impl Applying<'_> {
             return misfit(format!("point {} is at place {place}, not {}", point.id, point.ord));
         }
         let key = ord_key(place);
-        let was_gap = self.rows.get(Table::Interval, &key)?.is_none();
-        if was_gap != (point.kind == PointKind::Gap) {
-            return misfit(format!("point {} cannot turn into a gap or out of one", point.id));
+        let closes = self.rows.get(Table::Interval, &key)?.is_some();
+        if closes != point.kind.closes_interval() {
+            return misfit(format!("point {} cannot turn into a gap or an import, or out of one", point.id));
         }
         self.put_over(Table::Point, &key, point)
     }

@@ -34,10 +34,12 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make the worlds they need"))]
 
+mod assemble;
 mod cache;
 mod capture;
 mod epoch;
 mod meta;
+mod other;
 mod read;
 mod rules;
 mod store;
@@ -53,11 +55,12 @@ use std::{
 };
 
 use checkpoint_core::{
-    BlobStore, CaptureRequest, Captured, Change, GcReport, Holding, LiveObjects, ObjectId, PathState, Progress,
-    RelPath, Removal, Skipped, Snapshot, SnapshotBackend, SnapshotError, Usage, VerifyLevel,
+    Assembled, BlobStore, CaptureRequest, Captured, Change, GcReport, Holding, LiveObjects, ObjectId, PathState,
+    Progress, RelPath, Removal, Skipped, Snapshot, SnapshotBackend, SnapshotError, StateSource, Usage, VerifyLevel,
 };
 
 pub use epoch::{Epoch, EpochFile};
+pub use other::{OtherObjects, OtherState};
 pub use rules::Globs;
 pub use store::{Fault, Faults};
 pub use user_repo::UserConfig;
@@ -230,6 +233,15 @@ impl SnapshotBackend for GitSnapshots {
         // A cache that knows of the old trees must not bring them back, even if this ends half-way.
         self.bump_epoch()?;
         read::without(&self.store, snapshots, removal)
+    }
+
+    fn assemble(
+        &self,
+        sources: &[&dyn StateSource],
+        budget: u64,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Result<Assembled, SnapshotError>>, SnapshotError> {
+        assemble::assemble(&self.store, sources, budget, progress)
     }
 
     fn is_scattered(&self) -> Result<bool, SnapshotError> {

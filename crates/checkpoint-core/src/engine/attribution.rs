@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use crate::history::Interval;
 use crate::{
     Batch, CaptureRequest, Captured, Change, EngineError, IndexError, IndexOp, Intent, Member, OpKind, OpState,
-    Operation, PathState, Point, PointQuery, RelPath, Session, Snapshot, SnapshotError, Temporaries, Touch,
+    Operation, PathState, Point, PointKind, PointQuery, RelPath, Session, Snapshot, SnapshotError, Temporaries, Touch,
     VerifyLevel, Written,
 };
 
@@ -76,7 +76,13 @@ impl Engine {
 
     /// The newest record that can be read, and whether a newer one cannot.
     fn newest_sound_record(&self) -> Result<(Option<Point>, bool), EngineError> {
-        let mut query = PointQuery { restorable: true, newest_first: true, limit: Some(1), ..PointQuery::default() };
+        let mut query = PointQuery {
+            kinds: PointKind::ALL_BUT_IMPORTS.to_vec(),
+            restorable: true,
+            newest_first: true,
+            limit: Some(1),
+            ..PointQuery::default()
+        };
         let first = self.parts.index.points(&query)?.pop();
         if first.as_ref().is_none_or(|point| point.damaged.is_none()) {
             return Ok((first, false));

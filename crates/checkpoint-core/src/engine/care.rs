@@ -269,7 +269,8 @@ impl Engine {
 
     /// When protection was lost: the newest gap, if nothing was captured since.
     pub fn unprotected(&self) -> Result<Option<Point>, EngineError> {
-        let newest = PointQuery { newest_first: true, limit: Some(1), ..PointQuery::default() };
+        let kinds = PointKind::ALL_BUT_IMPORTS.to_vec();
+        let newest = PointQuery { kinds, newest_first: true, limit: Some(1), ..PointQuery::default() };
         let newest = self.parts.index.points(&newest)?.pop();
         Ok(newest.filter(|point| point.kind == PointKind::Gap))
     }

@@ -6,6 +6,7 @@ mod care;
 mod cut;
 mod fork;
 mod host;
+mod import;
 mod lineage;
 mod marks;
 mod notice;
@@ -18,6 +19,7 @@ mod save;
 mod transaction;
 
 pub use care::DropWhich;
+pub use import::{ImportItem, ImportMark, ImportRequest, Imported, ImportedMark, ItemOutcome};
 pub use notice::files_notice;
 pub use purge::{PurgePlan, PurgeRequest, Purged, PurgedPath};
 

@@ -223,13 +223,18 @@ impl Engine {
             sessions: session.into_iter().collect(),
             recorded_by: Some(at),
             // A guard is what an operation goes back to: nobody means that by a time.
-            kinds: NOT_GUARDS.to_vec(),
+            kinds: NOT_GUARDS.into_iter().filter(|kind| *kind != PointKind::Import).collect(),
             restorable: true,
             newest_first: true,
             limit: Some(1),
             ..PointQuery::default()
         };
-        let point = self.parts.index.points(&query)?.pop().ok_or_else(|| self.not_found(target, None))?;
+        let own = self.parts.index.points(&query)?.pop();
+        // The place of an import does not say when its state was.
+        let query = PointQuery { kinds: vec![PointKind::Import], limit: None, ..query };
+        let imported = self.parts.index.points(&query)?.into_iter().max_by_key(|p| (p.at, p.ord));
+        let point = own.into_iter().chain(imported).max_by_key(|p| (p.at, p.kind != PointKind::Import));
+        let point = point.ok_or_else(|| self.not_found(target, None))?;
         let session = self.principal(&point.session, known);
         Ok(self.found(Some(point), session, CutAt::Point))
     }
@@ -245,29 +250,49 @@ impl Engine {
         if let Form::Latest(back) = form {
             return self.latest_of(*back, log, known, target);
         }
-        let points = self.sight(&log, known, false)?.own;
-        let newest =
-            |wanted: &dyn Fn(&Point) -> bool| points.iter().rev().find(|p| p.snapshot.is_some() && wanted(p)).cloned();
+        // Imports come last in the sequence and are from before: they stand in only where nothing of our own is there.
+        let (imported, points): (Vec<Point>, Vec<Point>) =
+            self.sight(&log, known, false)?.own.into_iter().partition(|p| p.kind == PointKind::Import);
+        let newest = |wanted: &dyn Fn(&Point) -> bool| {
+            let all = points.iter().rev().chain(imported.iter().rev());
+            all.filter(|p| p.snapshot.is_some()).find(|p| wanted(p)).cloned()
+        };
         let mut notes = Vec::new();
         let (point, cut) = match form {
-            Form::TurnEnd(turn) => (self.end_of_turn(*turn, &points, &mut notes)?, CutAt::EndOf(*turn)),
-            Form::TurnStart(turn) => (self.start_of_turn(*turn, &points, &mut notes)?, CutAt::Before(*turn)),
+            Form::TurnEnd(turn) => {
+                let own = self.end_of_turn(*turn, &points, &mut notes)?;
+                (own.or_else(|| imported_end(&imported, *turn)), CutAt::EndOf(*turn))
+            }
+            Form::TurnStart(turn) => {
+                let mut point = self.start_of_turn(*turn, &points, &mut notes)?;
+                if let (None, Some(before)) = (&point, turn.0.checked_sub(1)) {
+                    point = imported_end(&imported, Turn(before));
+                    notes.extend(point.as_ref().map(|point| {
+                        let id = point.id.short();
+                        format!(
+                            "the start of turn {turn} was not captured; this is the imported end of turn {before}, {id}"
+                        )
+                    }));
+                }
+                (point, CutAt::Before(*turn))
+            }
             Form::TurnStep(turn, step) => {
                 let within = |p: &Point| {
                     p.turn == Some(*turn) && (p.kind == PointKind::TurnStart || p.step.is_some_and(|s| s <= *step))
                 };
                 (newest(&within), CutAt::Before(*turn))
             }
-            Form::Step(step) => by_step(&log, *step, &points)?,
+            Form::Step(step) => by_step(&log, *step, &[&imported[..], &points[..]].concat())?,
             Form::Seq(seq) => {
                 let before = |p: &Point| p.position.as_ref().is_some_and(|position| position.seq <= *seq);
-                let by_log = log.if_readable().and_then(|map| map.nearest(&points, *seq)).cloned();
+                let all = [&imported[..], &points[..]].concat();
+                let by_log = log.if_readable().and_then(|map| map.nearest(&all, *seq)).cloned();
                 (by_log.or_else(|| newest(&before)), CutAt::AtOrBefore(*seq))
             }
             _ => (None, CutAt::Point),
         };
         if point.is_none() && !log_knows(&log, &cut)? {
-            return Err(self.not_found(target, Some(&points)));
+            return Err(self.not_found(target, Some(&[&imported[..], &points[..]].concat())));
         }
         Ok(Found { point, log, cut, notes })
     }
@@ -315,7 +340,9 @@ impl Engine {
             p.turn.is_some_and(|t| t > turn) || (p.turn == Some(turn) && p.missed == Some(PointKind::TurnEnd))
         });
         let Some(last) = last.filter(|_| over) else { return Ok(None) };
-        let next = PointQuery { after: Some(last.ord), restorable: true, limit: Some(1), ..PointQuery::default() };
+        let kinds = PointKind::ALL_BUT_IMPORTS.to_vec();
+        let next =
+            PointQuery { kinds, after: Some(last.ord), restorable: true, limit: Some(1), ..PointQuery::default() };
         let point = self.parts.index.points(&next)?.pop();
         if let Some(point) = &point {
             notes.push(format!(
@@ -340,6 +367,7 @@ impl Engine {
         let Some(gap) = points.iter().rev().find(missed) else { return Ok(None) };
         let before = PointQuery {
             at_or_before: Some(gap.ord),
+            kinds: PointKind::ALL_BUT_IMPORTS.to_vec(),
             restorable: true,
             newest_first: true,
             limit: Some(1),
@@ -457,6 +485,11 @@ impl Engine {
     pub fn newest(&self) -> Result<Ord, EngineError> {
         Ok(self.parts.index.newest()?)
     }
+}
+
+/// The imported state at the end of a turn: it names the turn and no step.
+fn imported_end(imported: &[Point], turn: Turn) -> Option<Point> {
+    imported.iter().rev().find(|p| p.turn == Some(turn) && p.step.is_none() && p.snapshot.is_some()).cloned()
 }
 
 /// 002-05: the latest end of a step of that number in the whole log, then the newest point at or before it.

@@ -274,6 +274,11 @@ impl Engine {
         let mut notes = order.notes.clone();
         notes.extend(degraded.then(|| "outside git only the conversation goes back (files = git-only)".to_owned()));
         notes.extend(head_notes(target.as_ref(), &captured));
+        let imported = target.as_ref().is_some_and(|point| point.kind == PointKind::Import);
+        if imported && !plan.hand_made.is_empty() {
+            let why = "who changed what since an imported state is not known: what differs counts as changed by hand";
+            notes.push(why.to_owned());
+        }
         let idle = order.ends_there && !degraded && plan.is_empty() && order.host_state.is_none();
         notes.extend(idle.then(|| "the conversation ends there already".to_owned()));
         let plan_id = self.plan_id(order, &plan)?;
@@ -319,7 +324,10 @@ impl Engine {
                     path: None,
                 })?;
                 self.parts.snapshots.diff(now, &target, &mut |change| {
-                    changes.push(change);
+                    let change = if point.coarse_modes { with_known_modes(change) } else { change };
+                    if change.before != change.after {
+                        changes.push(change);
+                    }
                     ControlFlow::Continue(())
                 })?;
             }
@@ -347,6 +355,8 @@ impl Engine {
     ) -> Result<(Attributions, BTreeMap<RelPath, History>), EngineError> {
         let index = &*self.parts.index;
         let (target, upto) = match &order.goal {
+            // An import's place says nothing of when its state was: everything recorded counts as later.
+            Goal::Point(point) if point.kind == PointKind::Import => (Ord(0), Ord(0)),
             Goal::Point(point) => (point.ord, point.ord),
             // The before-state of an operation is its guard's: its history includes what the guard closed.
             Goal::Reverse(operation) => (operation.ord, Ord(operation.ord.0.saturating_sub(1))),
@@ -360,10 +370,14 @@ impl Engine {
             Goal::Reverse(operation) => self.written_later(operation)?,
             _ => BTreeSet::new(),
         };
+        let imported = matches!(&order.goal, Goal::Point(point) if point.kind == PointKind::Import);
         let judge = |path: &RelPath| {
             let mut verdict = Attribution::judge(now.get(path), recent.get(path).copied(), target, &family);
             // A path that a later restore wrote needs a decision too (model F15).
             verdict.foreign |= later.contains(path);
+            // Nobody recorded who changed what between the imported state and the first record.
+            verdict.hand_made |= imported;
+            verdict.uncaptured &= !imported;
             verdict
         };
         Ok((paths.iter().map(|path| (path.clone(), judge(path))).collect(), then))
@@ -372,7 +386,9 @@ impl Engine {
     fn evidence(&self, order: &Order, changes: &[Change]) -> Result<Option<Evidence>, EngineError> {
         let Goal::Point(point) = &order.goal else { return Ok(None) };
         let mut evidence = Evidence {
-            usable: !point.under_intent && point.incarnation == self.parts.place.incarnation,
+            usable: point.kind != PointKind::Import
+                && !point.under_intent
+                && point.incarnation == self.parts.place.incarnation,
             live: point.live.iter().cloned().collect(),
             ignored_then: BTreeSet::new(),
         };
@@ -417,6 +433,19 @@ impl Engine {
         let id = self.parts.snapshots.hash_blob(text.len() as u64, &mut &*text)?;
         Ok(id.to_string())
     }
+}
+
+/// The change where of the target's permission bits only the one for executing is known: the others stay, and who may
+/// read may execute.
+fn with_known_modes(mut change: Change) -> Change {
+    if let (PathState::File { mode: now, .. }, PathState::File { mode, .. }) = (change.before, &mut change.after) {
+        *mode = match (now.is_executable(), mode.is_executable()) {
+            (false, true) => crate::Mode(now.0 | 0o100 | ((now.0 & 0o444) >> 2)),
+            (true, false) => crate::Mode(now.0 & !0o111),
+            _ => now,
+        };
+    }
+    change
 }
 
 /// Paths that the goal writes and that a rule left out of the capture of now: they must be guarded whatever the rule.

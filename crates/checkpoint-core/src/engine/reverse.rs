@@ -111,6 +111,8 @@ impl Engine {
         let newest = done.first().map(|op| op.ord);
         let work = PointQuery {
             after: newest,
+            // What was imported is older than its place.
+            kinds: PointKind::ALL_BUT_IMPORTS.to_vec(),
             sessions: session.cloned().into_iter().collect(),
             restorable: true,
             newest_first: true,

@@ -276,6 +276,7 @@ impl Engine {
             sensitive: Vec::new(),
             damaged: None,
             host_state: None,
+            coarse_modes: false,
         }
     }
 

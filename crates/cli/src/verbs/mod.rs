@@ -6,6 +6,7 @@ mod changes;
 mod diff;
 mod doctor;
 pub(crate) mod hook;
+mod import;
 mod init;
 mod log;
 mod marks;
@@ -65,6 +66,7 @@ pub(crate) fn dispatch(run: &Run, verb: Verb) -> Result<u8, CliError> {
         Verb::Init(args) => init::init(run, &args),
         Verb::Uninstall(args) => uninstall::uninstall(run, &args),
         Verb::Run(args) => run::run(run, &args),
+        Verb::Import(args) => import::import(run, &args),
         Verb::Adopt => adopt::adopt(run),
         Verb::Session(verb) => session::session(run, &verb),
         Verb::Config(verb) => settings::config(run, &verb),

@@ -31,7 +31,10 @@ fn gather(opened: &Opened, unfinished: Option<&Intent>) -> Result<wire::Status, 
     let gaps = points.iter().filter(|point| point.kind == PointKind::Gap).count() as u64;
     // A guard is reached through its operation; the newest point is one that a person can name.
     let newest = points.iter().rev().find(|point| {
-        point.snapshot.is_some() && point.listed && point.kind != PointKind::Guard && point.damaged.is_none()
+        point.snapshot.is_some()
+            && point.listed
+            && !matches!(point.kind, PointKind::Guard | PointKind::Import)
+            && point.damaged.is_none()
     });
     let mut skipped: BTreeMap<&'static str, u64> = BTreeMap::new();
     let mut warnings = opened.settings.warnings.clone();

@@ -8,12 +8,14 @@ use serde::Serialize;
 
 mod care;
 mod entries;
+mod import;
 mod init;
 mod purge;
 mod session;
 
 pub(crate) use care::*;
 pub(crate) use entries::*;
+pub(crate) use import::*;
 pub(crate) use init::*;
 pub(crate) use purge::*;
 pub(crate) use session::*;
@@ -57,6 +59,7 @@ answers! {
     Initialised = "init",
     Uninstalled = "uninstall",
     Ran = "run",
+    Imported = "import",
     Adopted = "adopt",
     ConfigList = "config",
     Demo = "demo",

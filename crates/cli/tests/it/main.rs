@@ -17,6 +17,7 @@ mod dsh_home;
 mod folds;
 mod hints;
 mod hooks;
+mod import;
 mod init;
 mod inputs;
 mod kills;

@@ -18,7 +18,7 @@ pub(crate) use self::{
     usage::usage,
     verify::{check_blob, verify, verify_all},
 };
-pub(crate) use node::root_meta;
+pub(crate) use node::{is_deepest, root_meta};
 
 #[cfg(test)]
 mod tests;

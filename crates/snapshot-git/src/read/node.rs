@@ -16,6 +16,11 @@ use crate::{
 /// Deeper than any path that a system call takes: a store that says so is damaged.
 const DEEPEST: usize = 4096;
 
+/// True for a path of so many bytes: no system call takes it.
+pub(crate) const fn is_deepest(bytes: usize) -> bool {
+    bytes >= DEEPEST
+}
+
 /// The two trees of a directory. Either can be absent: a directory without captured files has no tree, one about which
 /// there is nothing to say has no meta tree.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]

@@ -91,6 +91,7 @@ pub fn point(ord: u64, kind: PointKind) -> Point {
         sensitive: Vec::new(),
         damaged: None,
         host_state: None,
+        coarse_modes: false,
     }
 }
 

@@ -30,6 +30,7 @@ pub(super) const ALL: &[Check] = &[
     ("paths that an operation wrote are left out of a merge", intervals::drop_over_operation),
     ("what waits leaves out what operations wrote since", intervals::waiting_over_operation),
     ("gaps close nothing", intervals::gaps),
+    ("imports close nothing", intervals::imports),
     ("a dropped point takes its names along", intervals::drop_takes_names),
     ("a transaction opens, advances and closes", transactions::intents),
     ("target and guard of an open transaction stay", transactions::open_transaction_pins),

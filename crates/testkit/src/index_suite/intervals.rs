@@ -100,6 +100,24 @@ pub(super) fn gaps(open: &Open) {
     assert!(index.waiting().unwrap().is_empty());
 }
 
+/// What was imported is from an earlier time: it closes nothing, and what is dropped is merged past it.
+pub(super) fn imports(open: &Open) {
+    let index = open();
+    let mut scene = Scene::new(&*index);
+    let first = scene.record(vec![touch("a", &["-"])]);
+    let import = scene.put(PointKind::Import, vec![]);
+    scene.drop(first);
+    assert_eq!(index.waiting().unwrap(), [touch("a", &["-"])], "the import is no record to come");
+    let another = scene.put(PointKind::Import, vec![]);
+    let next = scene.record(vec![touch("b", &["s0"])]);
+    let intervals = index.intervals(Ord(0)).unwrap();
+    assert_eq!(intervals.iter().map(|(ord, _)| ord.0).collect::<Vec<_>>(), [next]);
+    assert_eq!(scene.interval(next), [touch("a", &["-"]), touch("b", &["s0"])]);
+    scene.drop(import);
+    scene.drop(another);
+    assert_eq!(scene.interval(next).len(), 2);
+}
+
 pub(super) fn drop_takes_names(open: &Open) {
     let index = open();
     let mut scene = Scene::new(&*index);
