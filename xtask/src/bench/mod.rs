@@ -4,6 +4,7 @@
 //! other, so that a slow moment meets all of them; the minimum over the rounds is compared, as a ratio. Nothing here
 //! is a test: a time never fails a build.
 
+mod agent;
 mod report;
 mod subject;
 mod tree;

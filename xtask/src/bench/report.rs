@@ -60,6 +60,8 @@ impl Measured<'_> {
         );
         at_most("peak memory, nothing changed", self.peak_mb(Subject::Nothing), Some(10.0 + 12.0 * files / 1e5), "MB");
         at_most("peak memory, first capture", self.peak_mb(Subject::First), Some(80.0 + 20.0 * files / 1e5), "MB");
+        at_most("rwd --version", self.min(Subject::Version), Some(5.0), "ms");
+        at_most("hook with nothing to do", self.min(Subject::HookNothing), limit.map(|limit| limit + 20.0), "ms");
         let syncs = |subject| {
             #[expect(clippy::cast_precision_loss, reason = "a handful")]
             self.counts.get(&subject).and_then(|counts| counts.get("sync")).map(|count| *count as f64)
@@ -84,7 +86,7 @@ impl Measured<'_> {
 pub(crate) fn table(measured: &Measured<'_>) -> String {
     let tree = measured.tree;
     let mut out = format!(
-        "\n{}: {} ({} files, {} directories, {} MB)\n\n| | min ms | median ms | / LIMIT | cpu ms | peak MB |\n|-|-|-|-|-|-|\n",
+        "\n{}: {} ({} files, {} directories, {} MB)\n\n| | min ms | median ms | p95 ms | / LIMIT | cpu ms | peak MB |\n|-|-|-|-|-|-|-|\n",
         tree.name,
         tree.kind,
         tree.files,
@@ -100,9 +102,10 @@ pub(crate) fn table(measured: &Measured<'_>) -> String {
         line(
             &mut out,
             format_args!(
-                "| {} | {min:.1} | {:.1} | {:.2} | {cpu:.1} | {:.1} |",
+                "| {} | {min:.1} | {:.1} | {:.1} | {:.2} | {cpu:.1} | {:.1} |",
                 subject.label(),
                 walls[walls.len() / 2],
+                walls[(walls.len() * 95).div_ceil(100) - 1],
                 min / limit,
                 measured.peak_mb(subject).unwrap_or(f64::NAN)
             ),

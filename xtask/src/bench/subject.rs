@@ -10,7 +10,12 @@ use std::{
     time::Duration,
 };
 
-use super::{Tools, discard, save, tree::Tree};
+use super::{
+    Tools,
+    agent::{Sidecar, Told, payload},
+    discard, save,
+    tree::Tree,
+};
 use crate::{
     Result,
     process::{Running, command},
@@ -65,6 +70,18 @@ pub(crate) enum Subject {
     RestoreOne,
     /// `rwd to` that restores up to a thousand files.
     RestoreMany,
+    /// `rwd --version`: what starting costs.
+    Version,
+    /// `rwd hook` before a tool that only reads.
+    HookRead,
+    /// `rwd hook` before a tool that may change files, nothing changed since the last capture.
+    HookNothing,
+    /// The same after one file changed.
+    HookOne,
+    /// A capture by a sidecar that is running, nothing changed.
+    SidecarNothing,
+    /// The same after one file changed.
+    SidecarOne,
     /// `git add -A` and `write-tree` into a private store that borrows the user's objects; nothing changed.
     GitNothing,
     /// The same after one file changed.
@@ -89,6 +106,12 @@ impl Subject {
             Self::First => "rwd save, first capture",
             Self::RestoreOne => "rwd to, one file",
             Self::RestoreMany => "rwd to, 1,000 files",
+            Self::Version => "rwd --version",
+            Self::HookRead => "rwd hook, a tool that reads",
+            Self::HookNothing => "rwd hook, nothing changed",
+            Self::HookOne => "rwd hook, one change",
+            Self::SidecarNothing => "sidecar capture, nothing changed",
+            Self::SidecarOne => "sidecar capture, one change",
             Self::GitNothing => "git add + write-tree, nothing changed",
             Self::GitOne => "git add + write-tree, one change",
             Self::GitRehash => "git add + write-tree, new index",
@@ -103,13 +126,24 @@ impl Subject {
     }
 
     const fn is_rwd(self) -> bool {
-        matches!(self, Self::Nothing | Self::One | Self::First | Self::RestoreOne | Self::RestoreMany)
+        !matches!(
+            self,
+            Self::Limit
+                | Self::GitNothing
+                | Self::GitOne
+                | Self::GitRehash
+                | Self::GitFirst
+                | Self::GitStatus
+                | Self::GitStash
+        )
     }
 }
 
 /// Runs every subject `runs` times, in rounds.
 pub(crate) fn measure<'a>(setting: &Setting<'a>, runs: u32, with_git: bool) -> Result<Measured<'a>> {
-    let mut subjects = vec![Subject::Limit, Subject::Nothing, Subject::One];
+    let mut subjects = vec![Subject::Limit, Subject::Nothing, Subject::One, Subject::Version];
+    subjects.extend([Subject::HookRead, Subject::HookNothing, Subject::HookOne]);
+    subjects.extend([Subject::SidecarNothing, Subject::SidecarOne]);
     if with_git {
         subjects.extend([Subject::GitNothing, Subject::GitOne]);
         if setting.tree.git {
@@ -131,13 +165,14 @@ pub(crate) fn measure<'a>(setting: &Setting<'a>, runs: u32, with_git: bool) -> R
         measured.notes.push(format!("rwd is left out: {error}"));
         subjects.retain(|subject| !subject.is_rwd());
     }
+    let mut sidecar = None;
     for round in 0..runs {
         for &subject in &subjects {
             if subject.is_slow() && round >= SLOW_ROUNDS {
                 continue;
             }
             eprintln!("{} {}/{runs}: {}", setting.tree.name, round + 1, subject.label());
-            let cost = one(setting, subject)?;
+            let cost = one(setting, subject, &mut sidecar)?;
             measured.costs.entry(subject).or_default().push(cost);
             if let Some(store) = setting.store_of(subject) {
                 measured.store_bytes.insert(subject, size(&store)?);
@@ -157,6 +192,11 @@ pub(crate) fn measure<'a>(setting: &Setting<'a>, runs: u32, with_git: bool) -> R
 impl Setting<'_> {
     fn data(&self) -> PathBuf {
         self.scratch.join("data")
+    }
+
+    /// That of hooks and sidecar: a restore beside an open turn waits for it.
+    pub(crate) fn agent_data(&self) -> PathBuf {
+        self.scratch.join("data-agent")
     }
 
     fn fresh_data(&self) -> PathBuf {
@@ -187,6 +227,13 @@ impl Setting<'_> {
         all
     }
 
+    fn hook(&self) -> Vec<OsString> {
+        let data = self.agent_data();
+        let mut all: Vec<OsString> = vec![self.rwd.into(), "--data-dir".into(), data.into()];
+        all.extend(["hook", "claude"].map(OsString::from));
+        all
+    }
+
     /// Appends a line that was never there before.
     fn touch(&self, path: &Path) -> Result {
         static COUNT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
@@ -209,10 +256,20 @@ fn prime(setting: &Setting<'_>, with_git: bool) -> Result {
     }
     // The second capture finds nothing racy any more.
     for _ in 0..2 {
-        run(setting, &setting.rwd(&setting.data(), &["save"]))?;
+        for data in [setting.data(), setting.agent_data()] {
+            run(setting, &setting.rwd(&data, &["save"]))?;
+        }
         std::thread::sleep(Duration::from_millis(50));
     }
-    Ok(())
+    // A hook ends well whatever happens: that it captures shows in the log.
+    hook(setting, Told::Prompt)?;
+    let (program, rest) = (setting.rwd, &setting.rwd(&setting.agent_data(), &["log", "-n", "1"])[1..]);
+    let told = command(program).args(rest).current_dir(&setting.tree.root).output()?;
+    let log: serde_json::Value = serde_json::from_slice(&told.stdout)?;
+    match log["points"][0]["kind"].as_str() {
+        Some("turn-start") => Ok(()),
+        other => Err(format!("the hook began no turn: the newest point is {other:?}").into()),
+    }
 }
 
 /// A private git directory that borrows the user's objects, if there are any.
@@ -238,10 +295,38 @@ fn git_argv(dir: &Path) -> Vec<OsString> {
 }
 
 /// Prepares and runs `subject` once. What prepares is not measured.
-fn one(setting: &Setting<'_>, subject: Subject) -> Result<Cost> {
-    let argv = argv(setting, subject)?;
-    let cost = run(setting, &argv)?;
-    Ok(cost)
+fn one(setting: &Setting<'_>, subject: Subject, sidecar: &mut Option<Sidecar>) -> Result<Cost> {
+    let told = match subject {
+        Subject::HookRead => Told::Reads,
+        Subject::HookNothing | Subject::HookOne => Told::Changes,
+        Subject::SidecarNothing | Subject::SidecarOne => {
+            let sidecar = match sidecar {
+                Some(sidecar) => sidecar,
+                None => sidecar.insert(Sidecar::start(setting)?),
+            };
+            settled(setting, subject == Subject::SidecarOne)?;
+            return sidecar.capture();
+        }
+        _ => return run(setting, &argv(setting, subject)?),
+    };
+    settled(setting, subject == Subject::HookOne)?;
+    hook(setting, told)
+}
+
+/// Everything captured, then perhaps one change, older than what is called racy.
+fn settled(setting: &Setting<'_>, change: bool) -> Result {
+    run(setting, &setting.rwd(&setting.agent_data(), &["save"]))?;
+    if change {
+        setting.touch(&setting.tree.some[setting.tree.some.len() / 2])?;
+    }
+    std::thread::sleep(Duration::from_millis(50));
+    Ok(())
+}
+
+/// One report to `rwd hook claude`, as a process.
+fn hook(setting: &Setting<'_>, told: Told) -> Result<Cost> {
+    let argv = setting.hook();
+    run_with(setting, &argv, Some(&payload(setting, told)?))
 }
 
 fn argv(setting: &Setting<'_>, subject: Subject) -> Result<Vec<OsString>> {
@@ -261,6 +346,9 @@ fn argv(setting: &Setting<'_>, subject: Subject) -> Result<Vec<OsString>> {
             std::thread::sleep(Duration::from_millis(50));
             save(&setting.data())
         }
+        Subject::Version => vec![setting.rwd.into(), "--version".into()],
+        Subject::HookRead | Subject::HookNothing | Subject::HookOne => setting.hook(),
+        Subject::SidecarNothing | Subject::SidecarOne => return Err("a sidecar is no single run".into()),
         Subject::First => {
             discard(&setting.fresh_data())?;
             save(&setting.fresh_data())
@@ -311,11 +399,19 @@ fn point(setting: &Setting<'_>, argv: &[OsString]) -> Result<String> {
 
 /// Runs a command in the tree and says what it cost; an error when it fails.
 fn run(setting: &Setting<'_>, argv: &[OsString]) -> Result<Cost> {
+    run_with(setting, argv, None)
+}
+
+/// The same with a file as standard input.
+fn run_with(setting: &Setting<'_>, argv: &[OsString], input: Option<&Path>) -> Result<Cost> {
     let out = setting.scratch.join("cost");
     let errors = tempfile::tempfile_in(setting.scratch)?;
     let mut measured = command(&setting.tools.measure);
     measured.arg(&out).args(argv).current_dir(&setting.tree.root).env("GIT_OPTIONAL_LOCKS", "0");
     measured.stdout(Stdio::null()).stderr(errors.try_clone()?);
+    if let Some(input) = input {
+        measured.stdin(fs::File::open(input)?);
+    }
     if let Some(how) = Running::start(&mut measured, LIMIT, None)?.wait()?.failure() {
         return Err(format!("{} cannot be run: {how}", argv[0].to_string_lossy()).into());
     }

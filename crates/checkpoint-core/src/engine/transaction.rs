@@ -22,8 +22,8 @@ const ATTEMPTS: usize = 16;
 /// Paths written at a time: they mostly wait for the disk.
 const WRITERS: usize = 8;
 
-/// So many are made ready together.
-const TOGETHER: usize = 256;
+/// So many are made ready together: each keeps two descriptors open until it is synced.
+const TOGETHER: usize = 128;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -169,6 +169,14 @@ impl SessionLog for LiveLogs {
         Ok(format!("told:{}", data_encoding::HEXLOWER.encode(&digest.finalize())))
     }
 
+    /// A client that tells its log tells turns by number.
+    fn turn_of_anchor(&self, session: &SessionKey, anchor: &str) -> Result<Option<Turn>, SessionError> {
+        match self.door(session) {
+            Door::Files(files) => files.turn_of_anchor(session, anchor),
+            Door::Told(_) | Door::Closed => Ok(None),
+        }
+    }
+
     fn check_fork(&self, session: &SessionKey, boundary: Option<BoundarySeq>) -> Result<(), SessionError> {
         match self.door(session) {
             Door::Files(files) => files.check_fork(session, boundary),
