@@ -26,6 +26,7 @@ mod open;
 mod process;
 mod replace;
 mod stat;
+mod swap;
 mod xattr;
 
 pub use dir::{Descent, Dir, Mounts};
@@ -36,4 +37,5 @@ pub use open::open_regular;
 pub use process::{Process, boot_id, parent_and_name};
 pub use replace::{Access, Durability, create_private_dirs, replace, sync_dir};
 pub use stat::{Kind, Stat};
+pub use swap::replace_if;
 pub use xattr::{Attribute, read_attributes, remove_attribute, write_attribute};

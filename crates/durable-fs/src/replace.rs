@@ -93,14 +93,14 @@ pub fn create_private_dirs(path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-fn parent_of(path: &Path) -> PathBuf {
+pub(crate) fn parent_of(path: &Path) -> PathBuf {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
         _ => PathBuf::from("."),
     }
 }
 
-fn create_temporary(parent: &Path) -> Result<(PathBuf, File), Error> {
+pub(crate) fn create_temporary(parent: &Path) -> Result<(PathBuf, File), Error> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     loop {
         let n = COUNTER.fetch_add(1, Ordering::Relaxed);
@@ -115,7 +115,7 @@ fn create_temporary(parent: &Path) -> Result<(PathBuf, File), Error> {
 }
 
 /// Permission bits that a replacement of `path` gets.
-fn kept_mode(path: &Path) -> Result<u32, Error> {
+pub(crate) fn kept_mode(path: &Path) -> Result<u32, Error> {
     match fs::stat(path) {
         Ok(found) => Ok(found.st_mode & 0o7777),
         Err(rustix::io::Errno::NOENT) => Ok(0o666 & !current_umask()),

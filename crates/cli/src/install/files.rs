@@ -212,13 +212,11 @@ struct Traces {
 fn taken_back(error: CliError, done: &[(&Change, Traces)]) -> CliError {
     let mut left = Vec::new();
     for (change, traces) in done.iter().rev() {
-        let now = fs::read(&change.before.real).ok();
-        let ours = now.as_deref() == change.after.as_deref().map(str::as_bytes);
-        let undone = match &change.before.text {
-            // What stands there is not from us: it was not reached, or somebody else wrote since.
-            _ if !traces.written || !ours => Ok(()),
-            Some(text) => put(&change.before.real, text),
-            None => fs::remove_file(&change.before.real).map_err(|source| CliError::failure("it stays", source)),
+        // What stands there and is not from us stays: somebody else wrote since.
+        let undone = match traces.written {
+            true => put(&change.before.real, change.after.as_ref(), change.before.text.as_ref()).map(drop),
+            // It was not reached.
+            false => Ok(()),
         };
         if undone.is_err() {
             left.push(change.path.display().to_string());
@@ -234,9 +232,24 @@ fn taken_back(error: CliError, done: &[(&Change, Traces)]) -> CliError {
     CliError::failure(format!("{} could not be put back as before", left.join(", ")), Box::new(error))
 }
 
-fn put(real: &Path, text: &str) -> Result<(), CliError> {
-    durable_fs::replace(real, text.as_bytes(), Access::Keep, Durability::Synced)
+/// Writes or removes the file, unless somebody else changed it since it was read, until the very last moment.
+fn swapped(change: &Change, traces: &mut Traces) -> Result<(), CliError> {
+    traces.written = put(&change.before.real, change.before.text.as_ref(), change.after.as_ref())?;
+    if traces.written { Ok(()) } else { Err(meanwhile(change)) }
+}
+
+fn put(real: &Path, from: Option<&String>, to: Option<&String>) -> Result<bool, CliError> {
+    durable_fs::replace_if(real, from.map(String::as_bytes), to.map(String::as_bytes))
         .map_err(|source| CliError::failure(format!("cannot change {}", real.display()), source))
+}
+
+fn meanwhile(change: &Change) -> CliError {
+    CliError::Coded {
+        code: "changed-meanwhile",
+        message: format!("{} was changed meanwhile: nothing was written", change.path.display()),
+        hints: vec!["look again, with the same command".to_owned()],
+        exit: exit::DECISION,
+    }
 }
 
 /// Makes one change.
@@ -249,16 +262,10 @@ fn one(change: &Change, traces: &mut Traces) -> Result<(), CliError> {
         Err(error) => return Err(failed(error)),
     };
     if now.as_deref() != change.before.text.as_deref().map(str::as_bytes) {
-        return Err(CliError::Coded {
-            code: "changed-meanwhile",
-            message: format!("{} was changed meanwhile: nothing was written", change.path.display()),
-            hints: vec!["look again, with the same command".to_owned()],
-            exit: exit::DECISION,
-        });
+        return Err(meanwhile(change));
     }
     let Some(after) = &change.after else {
-        fs::remove_file(real).map_err(failed)?;
-        traces.written = true;
+        swapped(change, traces)?;
         return Ok(());
     };
     let parent = real.parent().unwrap_or_else(|| Path::new("/"));
@@ -271,8 +278,7 @@ fn one(change: &Change, traces: &mut Traces) -> Result<(), CliError> {
         }
         traces.dirs.push(dir.to_owned());
     }
-    put(real, after)?;
-    traces.written = true;
+    swapped(change, traces)?;
     if change.executable {
         // As for a new program: whoever may read it may run it.
         let bits = real.metadata().map_err(failed)?.permissions().mode();

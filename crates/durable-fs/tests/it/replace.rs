@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use durable_fs::{Access, Durability, create_private_dirs, replace};
+use durable_fs::{Access, Durability, create_private_dirs, replace, replace_if};
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o7777
@@ -79,4 +79,34 @@ fn private_directories_are_private_from_the_start() {
     assert_eq!(mode(&top), 0o755);
     fs::write(top.join("file"), "").unwrap();
     assert!(create_private_dirs(&top.join("file/x")).is_err());
+}
+
+/// Nothing is looked at beforehand: the content that differs is found in what the change brought out, as one that an
+/// editor wrote a moment ago would be.
+#[test]
+fn what_is_not_as_expected_stays_as_it_is() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("f");
+    let now = || fs::read_to_string(&path).ok();
+    assert!(!replace_if(&path, Some(b"1"), Some(b"2")).unwrap());
+    assert!(!replace_if(&path, Some(b"1"), None).unwrap());
+    assert_eq!((now(), names(scratch.path())), (None, vec![]));
+    assert!(replace_if(&path, None, Some(b"1")).unwrap());
+    assert!(!replace_if(&path, None, Some(b"2")).unwrap());
+    assert!(!replace_if(&path, Some(b"x"), Some(b"2")).unwrap());
+    assert!(!replace_if(&path, Some(b"x"), None).unwrap());
+    assert!(!replace_if(&path, Some(b""), None).unwrap());
+    assert_eq!((now().as_deref(), names(scratch.path())), (Some("1"), vec!["f".to_owned()]));
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    assert!(replace_if(&path, Some(b"1"), Some(b"2")).unwrap());
+    assert_eq!((now().as_deref(), mode(&path)), (Some("2"), 0o640));
+    assert!(replace_if(&path, Some(b"2"), None).unwrap());
+    assert_eq!(names(scratch.path()), [""; 0]);
+    // What is no file is not what was expected.
+    fs::create_dir(&path).unwrap();
+    assert!(!replace_if(&path, Some(b""), Some(b"2")).unwrap());
+    assert!(!replace_if(&path, Some(b""), None).unwrap());
+    symlink("f2", scratch.path().join("l")).unwrap();
+    assert!(!replace_if(&scratch.path().join("l"), Some(b""), Some(b"2")).unwrap());
+    assert_eq!(names(scratch.path()), ["f", "l"]);
 }

@@ -161,6 +161,8 @@ struct Found<'a> {
     /// Place in the event's list, and in its group's.
     at: (usize, usize),
     list: &'a Node,
+    /// The element of the list that holds it.
+    element: &'a Node,
     group: Option<(&'a Node, &'a Node)>,
     hook: &'a Node,
     command: &'a Node,
@@ -219,8 +221,16 @@ fn ours<'a>(text: &str, format: &Format, agent: Agent, hooks: &'a Node) -> Resul
             for (m, hook) in list.into_iter().enumerate() {
                 let Some(command) = hook.get(text, "command")? else { continue };
                 let Some(words) = command.as_text().filter(|words| is_ours(words, agent)) else { continue };
-                let found_one =
-                    Found { event: &member.key, at: (n, m), list: &member.value, group, hook, command, text: words };
+                let found_one = Found {
+                    event: &member.key,
+                    at: (n, m),
+                    list: &member.value,
+                    element,
+                    group,
+                    hook,
+                    command,
+                    text: words,
+                };
                 found.push(found_one);
             }
         }
@@ -344,6 +354,13 @@ fn repaired(agent: Agent, format: &Format, before: &str, command: &str, usable: 
     }
 }
 
+/// True when no comment stands in `outer` around `inner`, which would go with it. What only looks like one counts too.
+fn is_bare(text: &str, outer: &Node, inner: &Node) -> bool {
+    let around = [outer.span.start..inner.span.start, inner.span.end..outer.span.end];
+    let mut around = around.into_iter().filter_map(|range| text.get(range));
+    !around.any(|part| part.contains("//") || part.contains("/*"))
+}
+
 /// The settings without hooks of ours, and what that leaves empty; and whether nothing else is in them.
 ///
 /// # Errors
@@ -361,18 +378,22 @@ pub fn uninstall(agent: Agent, before: &str) -> Result<(String, bool), Mistake> 
             let comments = text.contains("//") || text.contains("/*");
             return Ok((text, rest == 0 && !comments));
         };
-        // The innermost thing that holds nothing else goes as a whole.
+        // The outermost thing that holds nothing else, no comment either, goes as a whole.
         let (n, m) = found.at;
         let member = |of: &Node, key: &str| match &of.kind {
             Kind::Object(members) => members.iter().position(|member| member.key == key),
             _ => None,
         };
+        let within = |outer: &Node, inner: &Node| is_bare(&text, outer, inner);
+        let event = member(hooks, found.event).unwrap_or_default();
         text = match found.group {
-            Some((_, inner)) if inner.children().len() > 1 => edit::remove(&text, inner, m),
-            _ if found.list.children().len() > 1 => edit::remove(&text, found.list, n),
-            _ if hooks.children().len() > 1 => {
-                edit::remove(&text, hooks, member(hooks, found.event).unwrap_or_default())
+            Some((group, inner)) if inner.children().len() > 1 || !within(group, found.hook) => {
+                edit::remove(&text, inner, m)
             }
+            _ if found.list.children().len() > 1 || !within(found.list, found.element) => {
+                edit::remove(&text, found.list, n)
+            }
+            _ if hooks.children().len() > 1 || !within(hooks, found.list) => edit::remove(&text, hooks, event),
             _ => edit::remove(&text, &root, member(&root, "hooks").unwrap_or_default()),
         };
     }

@@ -127,6 +127,24 @@ fn hooks_that_are_turned_off_are_noticed() {
     assert!(!inspect(Agent::Claude, "{\"disableAllHooks\": false}", "").unwrap().disabled);
 }
 
+/// What somebody wrote around our hooks is no part of them.
+#[test]
+fn a_comment_around_our_hooks_stays_when_they_go() {
+    for before in [
+        "{\"hooks\": { /* a */ }}",
+        "{\"hooks\": {\n  // a\n  \"Stop\": [ // b\n  ]\n}}",
+        "{\"hooks\": {\"Stop\": [/* a */]}, \"k\": 1}",
+    ] {
+        let (after, empty) = uninstall(Agent::Claude, &installed(Agent::Claude, before)).unwrap();
+        assert!(!empty);
+        assert!(!after.contains("rwd"), "{after}");
+        assert_eq!(after.matches(['a', 'b']).count(), before.matches(['a', 'b']).count(), "{before} -> {after}");
+    }
+    let ours = command(Agent::Claude);
+    let text = format!(r#"{{"hooks":{{"Stop":[{{/* a */"hooks":[{{"type":"command","command":{ours:?}}}]}}]}}}}"#);
+    assert_eq!(uninstall(Agent::Claude, &text).unwrap().0, r#"{"hooks":{"Stop":[{/* a */"hooks":[]}]}}"#);
+}
+
 /// White space, comments and line ends that may stand between two things.
 fn gap(line_end: &'static str) -> impl Strategy<Value = String> {
     prop_oneof![

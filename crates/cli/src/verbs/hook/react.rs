@@ -328,7 +328,7 @@ impl Hooked<'_> {
         }
     }
 
-    /// What the user is told, once a session.
+    /// What the user is told, once a session; with each prompt, where not even a gap can be recorded.
     fn tell(&self, state: &mut SessionState, answer: &mut Answer) {
         let mut news: Vec<String> = state.pending.take().into_iter().collect();
         // Where only the model could be told, it need not be.
@@ -336,7 +336,9 @@ impl Hooked<'_> {
         if self.located.standing == Standing::New && speaks {
             news.push(format!("rwd: {} is a workspace from now on", self.located.root().display()));
         }
-        if let Some(why) = self.missed.as_deref().filter(|_| !state.gap_told) {
+        // What no gap tells of has to be said each time.
+        let again = self.unrecorded && matches!(self.event.what, What::Prompt { .. });
+        if let Some(why) = self.missed.as_deref().filter(|_| again || !state.gap_told) {
             state.gap_told = true;
             news.push(unprotected(why));
         }
