@@ -172,8 +172,8 @@ pub struct Point {
     #[serde(default)]
     pub host_state: Option<ObjectId>,
     /// For an import: of its files' permission bits only the one for executing is known, as in a git tree. A restore
-    /// leaves the other bits of a file that is there as they are.
-    #[serde(default)]
+    /// leaves the other bits of a file that is there as they are. Written only where it is so: it never changes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub coarse_modes: bool,
 }
 
