@@ -76,7 +76,24 @@ fn answers_of_the_protocol_have_the_fields_of_the_command_line() {
     let list = &protocol["messages"]["list.result"];
     let log = &published["rwd.log/1"];
     let entry = |root: &Value, name: &str| of(&root["$defs"][name], root);
-    alike("point", &entry(list, "PointEntry"), &entry(log, "PointEntry"), [&[], &[]]);
+    alike(
+        "point",
+        &entry(list, "PointEntry"),
+        &entry(log, "PointEntry"),
+        [
+            &[
+                "callId",
+                "changedPaths",
+                "changedPaths[]",
+                "changedPaths[].path",
+                "changedPaths[].pathBytes",
+                "config",
+                "files",
+                "seq",
+            ],
+            &[],
+        ],
+    );
     alike("gap", &entry(list, "GapEntry"), &entry(log, "GapEntry"), [&[], &[]]);
-    alike("operation", &entry(list, "OperationEntry"), &entry(log, "OperationEntry"), [&[], &[]]);
+    alike("operation", &entry(list, "OperationEntry"), &entry(log, "OperationEntry"), [&["nth"], &[]]);
 }
