@@ -62,7 +62,7 @@ impl Talk {
         for turn in 1..=3 {
             talk.hook(json!({ "hook": "chat.message", "sessionID": PARENT, "messageID": id("msg", turn * 10) }));
             talk.hook(json!({ "hook": "tool.execute.before", "sessionID": PARENT, "callID": turn.to_string(), "tool": "write" }));
-            talk.sandbox.write("a", &format!("{turn}\n"));
+            talk.sandbox.write("a", format!("{turn}\n"));
             talk.hook(json!({ "hook": "tool.execute.after", "sessionID": PARENT, "callID": turn.to_string(), "tool": "write" }));
             if turn < 3 {
                 talk.hook(json!({ "hook": "event", "type": "session.idle", "sessionID": PARENT }));
