@@ -4,7 +4,6 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use durable_fs::{Access, Durability};
 use harness_adapter::install::{Agent, Scope};
 
 use super::receipt::{Entry, Receipt, digest};
@@ -213,10 +212,10 @@ fn taken_back(error: CliError, done: &[(&Change, Traces)]) -> CliError {
     let mut left = Vec::new();
     for (change, traces) in done.iter().rev() {
         // What stands there and is not from us stays: somebody else wrote since.
-        let undone = match traces.written {
-            true => put(&change.before.real, change.after.as_ref(), change.before.text.as_ref()).map(drop),
-            // It was not reached.
-            false => Ok(()),
+        let undone = if traces.written {
+            put(&change.before.real, change.after.as_ref(), change.before.text.as_ref()).map(drop)
+        } else {
+            Ok(())
         };
         if undone.is_err() {
             left.push(change.path.display().to_string());
@@ -234,6 +233,8 @@ fn taken_back(error: CliError, done: &[(&Change, Traces)]) -> CliError {
 
 /// Writes or removes the file, unless somebody else changed it since it was read, until the very last moment.
 fn swapped(change: &Change, traces: &mut Traces) -> Result<(), CliError> {
+    // A failure can come after the change.
+    traces.written = true;
     traces.written = put(&change.before.real, change.before.text.as_ref(), change.after.as_ref())?;
     if traces.written { Ok(()) } else { Err(meanwhile(change)) }
 }
@@ -264,10 +265,9 @@ fn one(change: &Change, traces: &mut Traces) -> Result<(), CliError> {
     if now.as_deref() != change.before.text.as_deref().map(str::as_bytes) {
         return Err(meanwhile(change));
     }
-    let Some(after) = &change.after else {
-        swapped(change, traces)?;
-        return Ok(());
-    };
+    if change.after.is_none() {
+        return swapped(change, traces);
+    }
     let parent = real.parent().unwrap_or_else(|| Path::new("/"));
     let missing: Vec<&Path> = parent.ancestors().take_while(|dir| !dir.exists()).collect();
     for dir in missing.into_iter().rev() {
