@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use checkpoint_core::{Clock, Seq, Timestamp, Turn};
-use harness_adapter::sessions::CLIENTS;
 use harness_adapter::sessions::dsh::strict::{Severity, Strict};
 use harness_adapter::sessions::dsh::{
     Boundary, DshLogs, Encoding, HARNESS, Inspection, LogError, SessionSummary, Torn, TurnSpan,
 };
+use harness_adapter::sessions::{CLIENTS, opencode};
 
 use super::plan_text::go_on;
 use super::talks;
@@ -149,7 +149,9 @@ fn list(run: &Run, args: &LogsArgs) -> Result<u8, CliError> {
         } else if args.harness.is_none() && args.home.is_none() {
             // Whoever uses another agent has none here, and would think that rwd knows none.
             let others = run.typed.other(&["session", "list", "--harness", "NAME"]);
-            put!(out, "these are those of {HARNESS}; of {}: {others}\n", CLIENTS.join(", "));
+            // What has no list is not offered as one.
+            let listed: Vec<&str> = CLIENTS.into_iter().filter(|client| *client != opencode::HARNESS).collect();
+            put!(out, "these are those of {HARNESS}; of {}: {others}\n", listed.join(", "));
         }
         out
     })?;

@@ -400,10 +400,12 @@ impl Machine {
         Self::holds_target(shadow, before, &after, done, exact);
         if ask {
             let local = shadow.point.session.is_local();
-            // A directory that comes or goes with what lies below it is decided by that: there are no bytes in it.
-            let is_frame = |path: &Vec<u8>| {
-                matches!((before.get(path), after.get(path)), (None, Some(Entry::Dir(_))) | (Some(Entry::Dir(_)), None))
-                    && touched.iter().any(|other| other != path && at_or_below(other, path))
+            // There are no bytes in a directory: one that comes back is nobody's question, and one that goes with what
+            // lies below it is decided by that.
+            let is_frame = |path: &Vec<u8>| match (before.get(path), after.get(path)) {
+                (None, Some(Entry::Dir(_))) => true,
+                (Some(Entry::Dir(_)), None) => touched.iter().any(|other| other != path && at_or_below(other, path)),
+                _ => false,
             };
             let counts = |e: &&ByHand| e.number >= shadow.edits && !e.overwritten && !(local && e.saved);
             for edit in self.by_hand.iter().filter(counts).filter(|e| !is_frame(&e.path)) {
@@ -490,7 +492,10 @@ impl Machine {
                 assert!(touched.iter().all(|path| planned.contains(path.as_slice())), "touched {:?}", text(&touched));
                 if let Some((original, plan, edits)) = self.last.take() {
                     if ask {
-                        for edit in self.by_hand.iter().filter(|e| e.number >= edits && !e.overwritten) {
+                        let comes_back =
+                            |path: &Vec<u8>| matches!((before.get(path), after.get(path)), (None, Some(Entry::Dir(_))));
+                        let counts = |e: &&ByHand| e.number >= edits && !e.overwritten && !comes_back(&e.path);
+                        for edit in self.by_hand.iter().filter(counts) {
                             assert!(
                                 !touched.contains(&edit.path),
                                 "{:?} was changed by hand and undone",
