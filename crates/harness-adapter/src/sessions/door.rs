@@ -13,7 +13,7 @@ use checkpoint_core::{
     Beat, BoundarySeq, ForkRequest, Resident, Seq, SessionError, SessionHeader, SessionKey, SessionLog, Timestamp, Turn,
 };
 
-use super::opencode::ProgramError;
+use super::{claude::is_uuid, opencode::ProgramError};
 
 /// Why a log of a client could not be read, or no new one be made.
 #[derive(Debug, thiserror::Error)]
@@ -255,10 +255,15 @@ pub trait Format: fmt::Debug + Send + Sync + 'static {
     fn path(&self, id: &str) -> Option<PathBuf>;
     /// Whether the client opens a session without a prompt.
     fn opens_empty(&self) -> bool;
-    /// Refuses what cannot be the id of a child.
-    fn check_id(&self, id: &str) -> Result<(), DoorError>;
+    /// Refuses what cannot be the id of a child: most clients name sessions by UUIDs.
+    fn check_id(&self, id: &str) -> Result<(), DoorError> {
+        let why = "they are UUIDs";
+        if is_uuid(id) { Ok(()) } else { Err(DoorError::BadId { id: id.to_owned(), why }) }
+    }
     /// The id of a child, from a fresh version 4 UUID.
-    fn name(&self, uuid: &str) -> String;
+    fn name(&self, uuid: &str) -> String {
+        uuid.to_owned()
+    }
     /// Writes the child's log, durable on return: the conversation up to `cut`, in the unit of [`Talked`]'s marks.
     fn write(&self, id: &str, log: &Talked, cut: u64, child: &str) -> Result<PathBuf, DoorError>;
     /// Every session's id with the file of its log, without sub-agents.

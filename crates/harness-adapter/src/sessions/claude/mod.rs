@@ -310,15 +310,6 @@ impl Format for Claude {
         false
     }
 
-    fn check_id(&self, id: &str) -> Result<(), DoorError> {
-        let why = "they are UUIDs";
-        if is_uuid(id) { Ok(()) } else { Err(DoorError::BadId { id: id.to_owned(), why }) }
-    }
-
-    fn name(&self, uuid: &str) -> String {
-        uuid.to_owned()
-    }
-
     /// Rows of the conversation before the cut, with the child's id in `sessionId` and where they come from in
     /// `forkedFrom`, as the client's own forks have it.
     fn write(&self, id: &str, log: &Talked, cut: u64, child: &str) -> Result<PathBuf, DoorError> {

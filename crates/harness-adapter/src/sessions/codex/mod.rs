@@ -220,11 +220,6 @@ impl Format for Codex {
         true
     }
 
-    fn check_id(&self, id: &str) -> Result<(), DoorError> {
-        let why = "they are UUIDs";
-        if is_uuid(id) { Ok(()) } else { Err(DoorError::BadId { id: id.to_owned(), why }) }
-    }
-
     /// Version 7, as the client's own: the time in front, the rest from the UUID.
     fn name(&self, uuid: &str) -> String {
         let mut digits: Vec<char> = uuid.chars().filter(|digit| *digit != '-').collect();

@@ -21,7 +21,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     child::{Child, now},
-    claude::{dirs, entries, is_uuid},
+    claude::{dirs, entries},
     door::{Door, DoorError, Format, Mark, PROMPT_CHARS, Talked, TurnSeen},
     fields::{Fields, list, quoted},
     lines::{Ending, Lines},
@@ -317,15 +317,6 @@ impl Format for Gemini {
     /// The client says "session not found".
     fn opens_empty(&self) -> bool {
         false
-    }
-
-    fn check_id(&self, id: &str) -> Result<(), DoorError> {
-        let why = "they are UUIDs";
-        if is_uuid(id) { Ok(()) } else { Err(DoorError::BadId { id: id.to_owned(), why }) }
-    }
-
-    fn name(&self, uuid: &str) -> String {
-        uuid.to_owned()
     }
 
     /// A head, and the messages before the cut as they are. It starts now, so that the client's list shows it first.
