@@ -32,7 +32,7 @@ pub(super) const CLIENT: Client = Client {
     init: &[],
     begin: |prompt| ["-p", "--session-id", SESSION, prompt].map(str::to_owned).to_vec(),
     resume: |session, prompt| ["--resume", session, "-p", prompt].map(str::to_owned).to_vec(),
-    continues: Some(|session| format!("claude --resume {session}")),
+    continues: |session| format!("claude --resume {session}"),
     session: |_, _| Ok(SESSION.to_owned()),
     record: |world, session| {
         let project = only_entry(&world.home.join(".claude/projects"))?;

@@ -48,7 +48,7 @@ trust_level = "trusted"
     init: &["--trust-codex"],
     begin: |prompt| ["exec", FREE, "--json", prompt].map(str::to_owned).to_vec(),
     resume: |session, prompt| ["exec", "resume", FREE, "--json", session, prompt].map(str::to_owned).to_vec(),
-    continues: Some(|session| format!("codex resume {session}")),
+    continues: |session| format!("codex resume {session}"),
     session: |_, said| {
         let started = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         let mut ids = started.filter_map(|event| event["thread_id"].as_str().map(str::to_owned));

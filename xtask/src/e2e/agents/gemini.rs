@@ -40,7 +40,7 @@ pub(super) const CLIENT: Client = Client {
     init: &[],
     begin: |prompt| ["-y", "-m", MODEL, "--session-id", SESSION, "-p", prompt].map(str::to_owned).to_vec(),
     resume: |session, prompt| ["-y", "-m", MODEL, "-r", session, "-p", prompt].map(str::to_owned).to_vec(),
-    continues: Some(|session| format!("gemini -r {session}")),
+    continues: |session| format!("gemini -r {session}"),
     session: |_, _| Ok(SESSION.to_owned()),
     record: |world, session| {
         // The name holds the beginning of the id, and the time.

@@ -33,9 +33,8 @@ struct Client {
     begin: fn(prompt: &str) -> Vec<String>,
     /// Arguments for one more turn of a session.
     resume: fn(session: &str, prompt: &str) -> Vec<String>,
-    /// The command that rwd prints for people; its arguments for one turn without a terminal are those of `resume`. `None`:
-    /// rwd cannot cut this client's conversations.
-    continues: Option<fn(session: &str) -> String>,
+    /// The command that rwd prints for people; its arguments for one turn without a terminal are those of `resume`.
+    continues: fn(session: &str) -> String,
     /// The id of the session that printed this.
     session: fn(&World, said: &str) -> Result<String>,
     /// All that is recorded of a session, to see that it is left alone.

@@ -34,7 +34,7 @@ pub(super) const CLIENT: Client = Client {
     init: &[],
     begin: |prompt| ["run", "--format", "json", prompt].map(str::to_owned).to_vec(),
     resume: |session, prompt| ["run", "--format", "json", "-s", session, prompt].map(str::to_owned).to_vec(),
-    continues: Some(|session| format!("opencode -s {session}")),
+    continues: |session| format!("opencode -s {session}"),
     session: |_, said| {
         let at = said.find("ses_").ok_or("no session was named")?;
         Ok(said[at..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect())

@@ -47,10 +47,7 @@ pub(super) fn play(world: &World) -> Result {
     recorded(world, &session, &[(1, true), (2, true), (3, false)])?;
     world.write_shop("mine.txt", "made by hand\n")?;
     let before = world.files()?;
-    let played = match client.continues {
-        Some(printed) => both(world, &session, &states[1], &before, printed)?,
-        None => files_alone(world, &session, &states[1], &before)?,
-    };
+    let played = both(world, &session, &states[1], &before)?;
     let said = world.without_rwd(|| world.turn("without-rwd", &(client.resume)(&played, "Anything. #t5")))?;
     expect(said.contains("Turn five is done."), &format!("without rwd the client said {said}"))?;
     uninstalled(world, &settings)?;
@@ -58,10 +55,10 @@ pub(super) fn play(world: &World) -> Result {
 }
 
 /// Files and conversation go back together, and come again; the child that went on.
-fn both(world: &World, session: &str, wanted: &Files, before: &Files, printed: fn(&str) -> String) -> Result<String> {
+fn both(world: &World, session: &str, wanted: &Files, before: &Files) -> Result<String> {
     let client = world.client;
     let parent = (client.record)(world, session)?;
-    let (child, operation) = back(world, session, wanted, printed)?;
+    let (child, operation) = back(world, session, wanted, client.continues)?;
     went_on(world, &child)?;
     // The child remembers turn 1, so what was asked next is its second turn.
     recorded(world, &child, &[(2, true)])?;
@@ -72,27 +69,6 @@ fn both(world: &World, session: &str, wanted: &Files, before: &Files, printed: f
     same(&world.files()?, before, "undo")?;
     began_anew(world, session, before)?;
     Ok(child)
-}
-
-/// Where a conversation cannot be cut: both are refused, files go back alone, and the model is told so in the same session.
-fn files_alone(world: &World, session: &str, wanted: &Files, before: &Files) -> Result<String> {
-    let address = format!("{}:{session}/t2^", world.client.name);
-    world.rwd_refuses(&["to", &address, "--both", "--yes"], "FORK_UNSUPPORTED")?;
-    same(&world.files()?, before, "a refusal")?;
-    let done = world.rwd(&["to", &address, "--yes"])?;
-    restored(world, &done, wanted)?;
-    let operation = done["op"].as_str().ok_or("no operation")?;
-    let begun = world.model.turns("talk")?.len();
-    world.turn("turn-4", &(world.client.resume)(session, NEXT))?;
-    let requests = world.model.turns("talk")?;
-    let first = spoken(requests.get(begun).ok_or("the next turn made no request")?);
-    expect(PROMPTS.iter().all(|prompt| at_prompt(&first, prompt).is_some()), "the session forgot a turn")?;
-    told_once(&first, requests.last().ok_or("no request")?)?;
-    recorded(world, session, &[(1, true), (2, true), (3, false), (4, true)])?;
-    println!("{}: files went back alone, and the model was told", world.client.name);
-    world.rwd(&["undo", operation, "--overwrite", "app.txt", "--yes"])?;
-    same(&world.files()?, before, "undo")?;
-    Ok(session.to_owned())
 }
 
 /// The model is told once, with the next prompt, which files were put back; and its edit of one of them works.
