@@ -80,6 +80,7 @@ impl Sidecar {
     pub(crate) fn start(setting: &Setting<'_>) -> Result<Self> {
         let mut rwd = command(setting.rwd);
         rwd.arg("--data-dir").arg(setting.agent_data()).arg("sidecar").current_dir(setting.scratch);
+        rwd.env("XDG_CONFIG_HOME", setting.config());
         let mut child = rwd.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let answers = BufReader::new(child.stdout.take().ok_or("no output of the sidecar")?);
         let requests = child.stdin.take();

@@ -5,6 +5,7 @@
 //! is a test: a time never fails a build.
 
 mod agent;
+mod peer;
 mod report;
 mod subject;
 mod tree;
@@ -25,7 +26,7 @@ use crate::{
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Only these workloads
-    #[arg(long, value_delimiter = ',', value_parser = clap::builder::PossibleValuesParser::new(["W1", "W2", "W3", "W6"]))]
+    #[arg(long, value_delimiter = ',', value_parser = clap::builder::PossibleValuesParser::new(["W1", "W2", "W3", "W4", "W5", "W6"]))]
     only: Vec<String>,
     /// Rounds; first captures and restores run in at most three of them
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
@@ -45,6 +46,12 @@ pub(crate) struct Args {
     /// Leave git out
     #[arg(long)]
     no_git: bool,
+    /// Leave the other tools out
+    #[arg(long)]
+    no_peers: bool,
+    /// Only the inner parts: criterion in the crates
+    #[arg(long, exclusive = true)]
+    inner: bool,
 }
 
 /// The helper programs of `bench/limit`.
@@ -53,11 +60,16 @@ pub(crate) struct Tools {
     pub(crate) limit: PathBuf,
     /// Runs a command and says what it cost.
     pub(crate) measure: PathBuf,
+    /// `gix status`, where it could be built.
+    pub(crate) gix_status: Option<PathBuf>,
 }
 
 /// Measures every workload and prints a table for each.
 pub(crate) fn run(args: &Args) -> Result {
-    let tools = tools()?;
+    if args.inner {
+        return inner();
+    }
+    let tools = tools(!args.no_git)?;
     let rwd = match &args.rwd {
         Some(rwd) => fs::canonicalize(rwd).map_err(|error| format!("cannot use {}: {error}", rwd.display()))?,
         None => cases::build(true)?,
@@ -107,23 +119,45 @@ fn one(
     let tree = tree::prepare(workload, base, args.max_files)?;
     let scratch = tempfile::Builder::new().prefix("run-").tempdir_in(base)?;
     let setting = subject::Setting { tree: &tree, tools, rwd, scratch: scratch.path() };
-    let measured = subject::measure(&setting, args.runs, !args.no_git)?;
+    let measured = subject::measure(&setting, args.runs, !args.no_git, !args.no_peers)?;
     println!("{}", report::table(&measured));
     Ok(report::json(&measured))
 }
 
-/// Builds the helpers: a workspace of their own, since they need what the lints of this one forbid.
-fn tools() -> Result<Tools> {
-    let target = repo::target_dir().join("bench-limit");
+/// Builds the helpers: packages of their own. The yardstick needs what the lints of this workspace forbid, `gix status`
+/// features that rwd does not have; without the network it may not build, and is left out.
+fn tools(with_gix: bool) -> Result<Tools> {
+    let limit = build("limit")?;
+    let gix_status = with_gix.then(|| build("gix-status")).and_then(|built| {
+        built.inspect_err(|error| eprintln!("gix status is left out: {error}")).ok().map(|dir| dir.join("gix-status"))
+    });
+    Ok(Tools { limit: limit.join("limit"), measure: limit.join("measure"), gix_status })
+}
+
+/// Builds a package of `bench` and says where its programs are.
+fn build(name: &str) -> Result<PathBuf> {
+    let target = repo::target_dir().join(format!("bench-{name}"));
     let mut cargo = command(repo::cargo());
     cargo
         .args(["build", "--quiet", "--release", "--locked", "--manifest-path"])
-        .arg(repo::root().join("bench/limit/Cargo.toml"));
+        .arg(repo::root().join("bench").join(name).join("Cargo.toml"));
     cargo.arg("--target-dir").arg(&target);
     if let Some(how) = Running::start(&mut cargo, Duration::from_mins(10), None)?.wait()?.failure() {
-        return Err(format!("the yardstick does not build: {how}").into());
+        return Err(format!("bench/{name} does not build: {how}").into());
     }
-    Ok(Tools { limit: target.join("release/limit"), measure: target.join("release/measure") })
+    Ok(target.join("release"))
+}
+
+/// Runs the benches of the crates.
+fn inner() -> Result {
+    let mut cargo = command(repo::cargo());
+    cargo
+        .args(["bench", "--quiet", "--workspace", "--bench", "capture", "--bench", "restore", "--bench", "records"])
+        .current_dir(repo::root());
+    match Running::start(&mut cargo, Duration::from_hours(1), None)?.wait()?.failure() {
+        Some(how) => Err(format!("cargo bench: {how}").into()),
+        None => Ok(()),
+    }
 }
 
 /// Writes a file of ours, which nobody would miss.

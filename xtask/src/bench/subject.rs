@@ -1,6 +1,7 @@
 //! What is run: the yardstick, rwd and git, each as a process of its own.
 
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
     ffi::{OsStr, OsString},
     fs::{self, OpenOptions},
@@ -13,7 +14,9 @@ use std::{
 use super::{
     Tools,
     agent::{Sidecar, Told, payload},
-    discard, save,
+    discard,
+    peer::{self, Act, PEERS},
+    save,
     tree::Tree,
 };
 use crate::{
@@ -25,6 +28,8 @@ use crate::{
 const LIMIT: Duration = Duration::from_mins(10);
 /// Rounds in which slow subjects take part.
 const SLOW_ROUNDS: u32 = 3;
+/// Files from which on the slowest of all take part in one round.
+const MANY: u64 = 60_000;
 
 /// Everything a subject needs.
 pub(crate) struct Setting<'a> {
@@ -94,12 +99,16 @@ pub(crate) enum Subject {
     GitStatus,
     /// `git stash create` after one file changed; misses untracked files.
     GitStash,
+    /// `gix status`, as a program of its own.
+    GixStatus,
+    /// What another tool runs.
+    Peer(&'static str, Act),
 }
 
 impl Subject {
     /// As the table calls it.
-    pub(crate) const fn label(self) -> &'static str {
-        match self {
+    pub(crate) fn label(self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
             Self::Limit => "LIMIT",
             Self::Nothing => "rwd save, nothing changed",
             Self::One => "rwd save, one change",
@@ -118,11 +127,24 @@ impl Subject {
             Self::GitFirst => "git add + write-tree, empty store",
             Self::GitStatus => "git status -uall",
             Self::GitStash => "git stash create, one change",
-        }
+            Self::GixStatus => "gix status",
+            Self::Peer(name, act) => return Cow::Owned(format!("{name}, {}", act.label())),
+        })
     }
 
-    const fn is_slow(self) -> bool {
-        matches!(self, Self::First | Self::RestoreOne | Self::RestoreMany | Self::GitRehash | Self::GitFirst)
+    /// In how many of `runs` rounds it takes part.
+    fn rounds(self, runs: u32, tree: &Tree) -> u32 {
+        match self {
+            Self::Peer(_, Act::First | Act::Restore) | Self::GitFirst | Self::GitRehash
+                if tree.files >= MANY || tree.huge =>
+            {
+                runs.min(1)
+            }
+            Self::First | Self::RestoreOne | Self::RestoreMany | Self::GitRehash | Self::GitFirst | Self::Peer(..) => {
+                runs.min(SLOW_ROUNDS)
+            }
+            _ => runs,
+        }
     }
 
     const fn is_rwd(self) -> bool {
@@ -135,25 +157,14 @@ impl Subject {
                 | Self::GitFirst
                 | Self::GitStatus
                 | Self::GitStash
+                | Self::GixStatus
+                | Self::Peer(..)
         )
     }
 }
 
-/// Runs every subject `runs` times, in rounds.
-pub(crate) fn measure<'a>(setting: &Setting<'a>, runs: u32, with_git: bool) -> Result<Measured<'a>> {
-    let mut subjects = vec![Subject::Limit, Subject::Nothing, Subject::One, Subject::Version];
-    subjects.extend([Subject::HookRead, Subject::HookNothing, Subject::HookOne]);
-    subjects.extend([Subject::SidecarNothing, Subject::SidecarOne]);
-    if with_git {
-        subjects.extend([Subject::GitNothing, Subject::GitOne]);
-        if setting.tree.git {
-            subjects.extend([Subject::GitStatus, Subject::GitStash, Subject::GitRehash]);
-        }
-    }
-    subjects.extend([Subject::RestoreOne, Subject::RestoreMany, Subject::First]);
-    if with_git {
-        subjects.push(Subject::GitFirst);
-    }
+/// Runs every subject in its rounds; `with_git`: git and gix as well, `with_peers`: the other tools as well.
+pub(crate) fn measure<'a>(setting: &Setting<'a>, runs: u32, with_git: bool, with_peers: bool) -> Result<Measured<'a>> {
     let mut measured = Measured {
         tree: setting.tree,
         costs: BTreeMap::new(),
@@ -161,19 +172,30 @@ pub(crate) fn measure<'a>(setting: &Setting<'a>, runs: u32, with_git: bool) -> R
         store_bytes: BTreeMap::new(),
         notes: Vec::new(),
     };
+    let mut subjects = subjects(setting, with_git);
     if let Err(error) = prime(setting, with_git) {
         measured.notes.push(format!("rwd is left out: {error}"));
         subjects.retain(|subject| !subject.is_rwd());
     }
+    if with_peers && setting.tree.git {
+        subjects.extend(peers(setting, &mut measured.notes)?);
+    }
     let mut sidecar = None;
     for round in 0..runs {
-        for &subject in &subjects {
-            if subject.is_slow() && round >= SLOW_ROUNDS {
+        for subject in subjects.clone() {
+            if round >= subject.rounds(runs, setting.tree) || !subjects.contains(&subject) {
                 continue;
             }
             eprintln!("{} {}/{runs}: {}", setting.tree.name, round + 1, subject.label());
-            let cost = one(setting, subject, &mut sidecar)?;
-            measured.costs.entry(subject).or_default().push(cost);
+            match (one(setting, subject, &mut sidecar), subject) {
+                (Ok(cost), _) => measured.costs.entry(subject).or_default().push(cost),
+                // Another tool that fails is news about it, not about us.
+                (Err(error), Subject::Peer(name, act)) => {
+                    measured.notes.push(format!("{name} is left out from \"{}\" on: {error}", act.label()));
+                    subjects.retain(|subject| !matches!(subject, Subject::Peer(other, _) if *other == name));
+                }
+                (Err(error), _) => return Err(error),
+            }
             if let Some(store) = setting.store_of(subject) {
                 measured.store_bytes.insert(subject, size(&store)?);
             }
@@ -189,6 +211,45 @@ pub(crate) fn measure<'a>(setting: &Setting<'a>, runs: u32, with_git: bool) -> R
     Ok(measured)
 }
 
+/// What is measured on this tree, but for other tools.
+fn subjects(setting: &Setting<'_>, with_git: bool) -> Vec<Subject> {
+    let mut subjects = vec![Subject::Limit, Subject::Nothing, Subject::One];
+    if !setting.tree.huge {
+        subjects.extend([Subject::Version, Subject::HookRead, Subject::HookNothing, Subject::HookOne]);
+        subjects.extend([Subject::SidecarNothing, Subject::SidecarOne]);
+    }
+    if with_git {
+        subjects.extend([Subject::GitNothing, Subject::GitOne]);
+        if setting.tree.git {
+            subjects.extend([Subject::GitStatus, Subject::GitStash, Subject::GitRehash]);
+            subjects.extend(setting.tools.gix_status.as_ref().map(|_| Subject::GixStatus));
+        }
+    }
+    if !setting.tree.huge {
+        subjects.extend([Subject::RestoreOne, Subject::RestoreMany]);
+    }
+    subjects.push(Subject::First);
+    if with_git {
+        subjects.push(Subject::GitFirst);
+    }
+    subjects
+}
+
+/// The other tools that take this tree; why one does not goes to the notes.
+fn peers(setting: &Setting<'_>, notes: &mut Vec<String>) -> Result<Vec<Subject>> {
+    peer::prepare(setting)?;
+    let mut subjects = Vec::new();
+    for &name in PEERS {
+        match peer::begin(setting, name) {
+            Ok(()) => {
+                subjects.extend([Act::Nothing, Act::One, Act::Restore, Act::First].map(|act| Subject::Peer(name, act)));
+            }
+            Err(error) => notes.push(format!("{name} is left out: {error}")),
+        }
+    }
+    Ok(subjects)
+}
+
 impl Setting<'_> {
     fn data(&self) -> PathBuf {
         self.scratch.join("data")
@@ -197,6 +258,11 @@ impl Setting<'_> {
     /// That of hooks and sidecar: a restore beside an open turn waits for it.
     pub(crate) fn agent_data(&self) -> PathBuf {
         self.scratch.join("data-agent")
+    }
+
+    /// The settings of whoever runs this are not what is measured.
+    pub(crate) fn config(&self) -> PathBuf {
+        self.scratch.join("config")
     }
 
     fn fresh_data(&self) -> PathBuf {
@@ -254,6 +320,16 @@ fn prime(setting: &Setting<'_>, with_git: bool) -> Result {
         }
         run(setting, &git_argv(&setting.private()))?;
     }
+    if setting.tree.huge {
+        // By default what git does not know is left out from 2 MiB on.
+        let rwd = setting.config().join("rwd");
+        fs::create_dir_all(&rwd)?;
+        let sixteen = 16_u64 << 30;
+        let text = format!(
+            "[capture]\nuntracked_max_bytes = {sixteen}\nstore_max_bytes = {sixteen}\n[retention]\nmax_bytes = {sixteen}\n"
+        );
+        save(&rwd.join("config.toml"), text)?;
+    }
     // The second capture finds nothing racy any more.
     for _ in 0..2 {
         for data in [setting.data(), setting.agent_data()] {
@@ -261,10 +337,14 @@ fn prime(setting: &Setting<'_>, with_git: bool) -> Result {
         }
         std::thread::sleep(Duration::from_millis(50));
     }
+    if setting.tree.huge {
+        return Ok(());
+    }
     // A hook ends well whatever happens: that it captures shows in the log.
     hook(setting, Told::Prompt)?;
     let (program, rest) = (setting.rwd, &setting.rwd(&setting.agent_data(), &["log", "-n", "1"])[1..]);
-    let told = command(program).args(rest).current_dir(&setting.tree.root).output()?;
+    let mut log = command(program);
+    let told = log.args(rest).current_dir(&setting.tree.root).env("XDG_CONFIG_HOME", setting.config()).output()?;
     let log: serde_json::Value = serde_json::from_slice(&told.stdout)?;
     match log["points"][0]["kind"].as_str() {
         Some("turn-start") => Ok(()),
@@ -307,6 +387,7 @@ fn one(setting: &Setting<'_>, subject: Subject, sidecar: &mut Option<Sidecar>) -
             settled(setting, subject == Subject::SidecarOne)?;
             return sidecar.capture();
         }
+        Subject::Peer(name, act) => return peer::one(setting, name, act),
         _ => return run(setting, &argv(setting, subject)?),
     };
     settled(setting, subject == Subject::HookOne)?;
@@ -349,6 +430,8 @@ fn argv(setting: &Setting<'_>, subject: Subject) -> Result<Vec<OsString>> {
         Subject::Version => vec![setting.rwd.into(), "--version".into()],
         Subject::HookRead | Subject::HookNothing | Subject::HookOne => setting.hook(),
         Subject::SidecarNothing | Subject::SidecarOne => return Err("a sidecar is no single run".into()),
+        Subject::Peer(..) => return Err("another tool is no single run".into()),
+        Subject::GixStatus => vec![setting.tools.gix_status.clone().ok_or("gix status was not built")?.into()],
         Subject::First => {
             discard(&setting.fresh_data())?;
             save(&setting.fresh_data())
@@ -392,13 +475,14 @@ fn argv(setting: &Setting<'_>, subject: Subject) -> Result<Vec<OsString>> {
 /// The point a `save` made or found.
 fn point(setting: &Setting<'_>, argv: &[OsString]) -> Result<String> {
     let (program, rest) = argv.split_first().ok_or("an empty command")?;
-    let done = command(program).args(rest).current_dir(&setting.tree.root).output()?;
+    let mut save = command(program);
+    let done = save.args(rest).current_dir(&setting.tree.root).env("XDG_CONFIG_HOME", setting.config()).output()?;
     let answer: serde_json::Value = serde_json::from_slice(&done.stdout)?;
     Ok(answer["id"].as_str().ok_or("save names no point")?.to_owned())
 }
 
 /// Runs a command in the tree and says what it cost; an error when it fails.
-fn run(setting: &Setting<'_>, argv: &[OsString]) -> Result<Cost> {
+pub(crate) fn run(setting: &Setting<'_>, argv: &[OsString]) -> Result<Cost> {
     run_with(setting, argv, None)
 }
 
@@ -408,6 +492,7 @@ fn run_with(setting: &Setting<'_>, argv: &[OsString], input: Option<&Path>) -> R
     let errors = tempfile::tempfile_in(setting.scratch)?;
     let mut measured = command(&setting.tools.measure);
     measured.arg(&out).args(argv).current_dir(&setting.tree.root).env("GIT_OPTIONAL_LOCKS", "0");
+    measured.env("XDG_CONFIG_HOME", setting.config());
     measured.stdout(Stdio::null()).stderr(errors.try_clone()?);
     if let Some(input) = input {
         measured.stdin(fs::File::open(input)?);
@@ -464,7 +549,11 @@ fn count_calls(setting: &Setting<'_>, subject: Subject) -> Result<Option<BTreeMa
     let argv = argv(setting, subject)?;
     let mut traced = command("strace");
     traced.args(["-f", "-qq", "-e", &format!("trace={filter}"), "-o"]).arg(&log).args(&argv);
-    traced.current_dir(&setting.tree.root).stdout(Stdio::null()).stderr(Stdio::null());
+    traced
+        .current_dir(&setting.tree.root)
+        .env("XDG_CONFIG_HOME", setting.config())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     if Running::start(&mut traced, LIMIT, None)?.wait()?.failure().is_some() {
         return Ok(None);
     }

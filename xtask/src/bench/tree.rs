@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeSet,
     fs,
+    io::Write as _,
     path::{Path, PathBuf},
     thread,
     time::Duration,
@@ -21,7 +22,20 @@ pub(crate) struct Workload {
     dirs: u32,
     bytes: u64,
     git: bool,
-    real: bool,
+    shape: Shape,
+}
+
+/// How the files of a tree come about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// Generated text, spread evenly.
+    Text,
+    /// Generated text, half of it in directories of 1,250 files, half of it deep.
+    WideAndDeep,
+    /// The sources of the dependencies.
+    Sources,
+    /// One file that does not compress and one that does.
+    Huge,
 }
 
 /// Every kind.
@@ -33,7 +47,7 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         dirs: 52,
         bytes: 7_000_000,
         git: true,
-        real: false,
+        shape: Shape::Text,
     },
     Workload {
         name: "W2",
@@ -42,7 +56,7 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         dirs: 250,
         bytes: 22_000_000,
         git: true,
-        real: true,
+        shape: Shape::Sources,
     },
     Workload {
         name: "W3",
@@ -51,7 +65,25 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         dirs: 6_000,
         bytes: 1_100_000_000,
         git: true,
-        real: false,
+        shape: Shape::Text,
+    },
+    Workload {
+        name: "W4",
+        kind: "half wide, half deep",
+        files: 500_000,
+        dirs: 5_700,
+        bytes: 151_000_000,
+        git: true,
+        shape: Shape::WideAndDeep,
+    },
+    Workload {
+        name: "W5",
+        kind: "a GiB that does not compress, an archive that does",
+        files: 2,
+        dirs: 1,
+        bytes: 1_666_000_000,
+        git: false,
+        shape: Shape::Huge,
     },
     Workload {
         name: "W6",
@@ -60,7 +92,7 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         dirs: 7_200,
         bytes: 326_000_000,
         git: false,
-        real: false,
+        shape: Shape::Text,
     },
 ];
 
@@ -70,6 +102,8 @@ pub(crate) struct Tree {
     pub(crate) kind: &'static str,
     pub(crate) root: PathBuf,
     pub(crate) git: bool,
+    /// So few and so big files that only captures are measured.
+    pub(crate) huge: bool,
     pub(crate) files: u64,
     pub(crate) dirs: u64,
     pub(crate) bytes: u64,
@@ -86,11 +120,12 @@ pub(crate) fn prepare(workload: &'static Workload, base: &Path, max_files: u32) 
     if !ready.exists() {
         discard(&root)?;
         fs::create_dir_all(&root)?;
-        if workload.real {
-            copy_dependencies(&root, files)?;
-        } else {
-            let dirs = u32::try_from(scale(u64::from(workload.dirs)).max(1))?;
-            generate(&root, files, dirs, scale(workload.bytes))?;
+        let dirs = u32::try_from(scale(u64::from(workload.dirs)).max(1))?;
+        match workload.shape {
+            Shape::Sources => copy_dependencies(&root, files)?,
+            Shape::Text => generate(&root, &spread(files, dirs), dirs, scale(workload.bytes))?,
+            Shape::WideAndDeep => generate(&root, &wide_and_deep(files, dirs), dirs, scale(workload.bytes))?,
+            Shape::Huge => huge(&root, workload.bytes)?,
         }
         if workload.git {
             commit(&root)?;
@@ -102,6 +137,7 @@ pub(crate) fn prepare(workload: &'static Workload, base: &Path, max_files: u32) 
         kind: workload.kind,
         root,
         git: workload.git,
+        huge: workload.shape == Shape::Huge,
         files: 0,
         dirs: 0,
         bytes: 0,
@@ -127,7 +163,7 @@ fn count(tree: &mut Tree) -> Result {
             } else {
                 tree.files += 1;
                 tree.bytes += facts.len();
-                if facts.is_file() && facts.len() < 100_000 {
+                if facts.is_file() && (facts.len() < 100_000 || tree.huge) {
                     every.push(path);
                 }
             }
@@ -177,7 +213,41 @@ fn text(numbers: &mut Numbers, words: &[String], bytes: usize) -> Vec<u8> {
     out
 }
 
-fn generate(root: &Path, files: u32, dirs: u32, bytes: u64) -> Result {
+/// The directory of each file, in turn.
+fn spread(files: u32, dirs: u32) -> Vec<usize> {
+    (0..files).map(|number| (number % dirs) as usize).collect()
+}
+
+/// Half of the files in the last directories, 1,250 in each, the others in all directories before.
+fn wide_and_deep(files: u32, dirs: u32) -> Vec<usize> {
+    let wide = (files / 2).div_ceil(1250).min(dirs - 1);
+    let deep = dirs - wide;
+    (0..files)
+        .map(|number| (if number % 2 == 0 { deep + number / 2 / 1250 } else { number / 2 % deep }) as usize)
+        .collect()
+}
+
+/// A file of random bytes and one of text, five eighths and three eighths of `bytes`.
+fn huge(root: &Path, bytes: u64) -> Result {
+    let mut numbers = Numbers(bytes);
+    let words: Vec<String> = (0..4000).map(|number| format!("word{number}")).collect();
+    let mut random = std::io::BufWriter::new(fs::File::create(root.join("random.bin"))?);
+    let eighth = bytes / 8;
+    for _ in 0..eighth * 5 / 8 {
+        random.write_all(&numbers.next().to_le_bytes())?;
+    }
+    random.flush()?;
+    let mut archive = std::io::BufWriter::new(fs::File::create(root.join("archive.tar"))?);
+    for _ in 0..eighth * 3 / 1_000_000 {
+        archive.write_all(&text(&mut numbers, &words, 1_000_000))?;
+    }
+    archive.flush()?;
+    Ok(())
+}
+
+/// Makes `dirs` directories and one file of text in each of `places`, numbers of directories.
+fn generate(root: &Path, places: &[usize], dirs: u32, bytes: u64) -> Result {
+    let files = u32::try_from(places.len())?;
     let mut numbers = Numbers(u64::from(files) << 32 | u64::from(dirs));
     let syllables =
         ["re", "ad", "ker", "nel", "to", "ken", "par", "se", "buf", "fer", "in", "dex", "lo", "ck", "no", "de"];
@@ -186,15 +256,15 @@ fn generate(root: &Path, files: u32, dirs: u32, bytes: u64) -> Result {
             (0..=numbers.below(3)).map(|_| syllables[numbers.below(syllables.len())]).collect::<Vec<_>>().join("_")
         })
         .collect();
-    let mut places = vec![root.to_owned()];
+    let mut made = vec![root.to_owned()];
     for number in 1..dirs as usize {
         // Eight directories below each: five levels at six thousand.
-        let place = places[(number - 1) / 8].join(format!("{}{number}", words[numbers.below(words.len())]));
+        let place = made[(number - 1) / 8].join(format!("{}{number}", words[numbers.below(words.len())]));
         fs::create_dir(&place)?;
-        places.push(place);
+        made.push(place);
     }
     let mean = usize::try_from(bytes / u64::from(files.max(1)))?;
-    for number in 0..files as usize {
+    for (number, &place) in places.iter().enumerate() {
         // Sizes from a tenth of the mean to about seven times it, most of them below it.
         let unit = 1.0 - f64::from(u32::try_from(numbers.next() >> 40)?) / f64::from(1_u32 << 24);
         #[expect(
@@ -205,7 +275,7 @@ fn generate(root: &Path, files: u32, dirs: u32, bytes: u64) -> Result {
         )]
         let size = ((mean as f64) * (0.1 + 0.9 * -unit.max(1e-3).ln())) as usize;
         let name = format!("{}_{number}.c", words[numbers.below(words.len())]);
-        save(&places[number % places.len()].join(name), text(&mut numbers, &words, size))?;
+        save(&made[place.min(made.len() - 1)].join(name), text(&mut numbers, &words, size))?;
     }
     Ok(())
 }
@@ -277,12 +347,13 @@ mod tests {
     fn the_same_seed_makes_the_same_tree() {
         let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
         let listed = dirs.each_ref().map(|dir| {
-            generate(dir.path(), 200, 12, 200_000).unwrap();
+            generate(dir.path(), &spread(200, 12), 12, 200_000).unwrap();
             let mut tree = Tree {
                 name: "",
                 kind: "",
                 root: dir.path().to_owned(),
                 git: false,
+                huge: false,
                 files: 0,
                 dirs: 0,
                 bytes: 0,
