@@ -57,14 +57,20 @@ impl Child {
         written.map_err(DoorError::io("write", self.folder.join(&self.temp)))
     }
 
-    /// Reads back what was written, and gives the log its name, durably.
-    pub(super) fn publish(mut self, id: &str) -> Result<PathBuf, DoorError> {
+    /// Reads back what was written, has it looked at under the name that it has so far, and gives the log its own name,
+    /// durably. What `check` refuses never had it.
+    pub(super) fn publish(
+        mut self,
+        id: &str,
+        check: impl FnOnce(&Path) -> Result<(), DoorError>,
+    ) -> Result<PathBuf, DoorError> {
         let (temp, path) = (self.folder.join(&self.temp), self.folder.join(&self.name));
         let synced = self.out.flush().and_then(|()| self.out.get_ref().sync_all());
         synced.map_err(DoorError::io("write", &temp))?;
         if self.reread().map_err(DoorError::io("read", &temp))? != self.sum.clone().finalize()[..] {
             return Err(DoorError::ReadBack { path });
         }
+        check(&temp)?;
         match self.dir.publish(self.temp.as_bytes(), self.name.as_bytes()) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 return Err(DoorError::AlreadyExists { id: id.to_owned() });

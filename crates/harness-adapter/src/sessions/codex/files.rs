@@ -115,6 +115,22 @@ pub(super) fn head(path: &Path) -> Result<Head, DoorError> {
     })
 }
 
+/// How many bytes of other logs a log goes on from. Only heads are read.
+pub(super) fn before(sessions: &Path, path: &Path) -> Result<u64, DoorError> {
+    let mut bytes = 0_u64;
+    let mut next = head(path)?.base;
+    for _ in 0..=BASES {
+        let Some(base) = next else { return Ok(bytes) };
+        bytes = bytes.saturating_add(base.bytes);
+        next = match latest(sessions, &base.thread)? {
+            Some(file) if file.path != path => head(&file.path)?.base,
+            _ => None,
+        };
+    }
+    // They go on from one another: nobody reads that.
+    Ok(u64::MAX)
+}
+
 /// A part of a log: a file up to a byte.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Part {

@@ -22,9 +22,9 @@ use sha2::{Digest as _, Sha256};
 use super::{
     child::{Child, now},
     claude::{dirs, entries},
-    door::{Door, DoorError, Format, Mark, PROMPT_CHARS, Talked, TurnSeen},
+    door::{Door, DoorError, Format, Mark, PROMPT_CHARS, Talked, TurnSeen, Upto},
     fields::{Fields, list, quoted},
-    lines::{Ending, Lines},
+    lines::{Ending, Lines, text},
 };
 use crate::named_points::iso;
 
@@ -70,7 +70,7 @@ struct Replayed {
 /// The texts of a message's content, one after the other.
 fn text_of(content: &RawValue) -> Option<String> {
     match list(content) {
-        None => serde_json::from_str(content.get()).ok(),
+        None => text(Some(content)).map(Cow::into_owned),
         Some(parts) => {
             let texts = parts.into_iter().filter_map(|part| Some(Fields::of(part)?.text("text")?.into_owned()));
             Some(texts.collect())
@@ -133,6 +133,10 @@ impl Replayed {
 /// Replays a journal. What is torn off its end is passed over; with `strict`, anything else that is broken is an error.
 fn replay(path: &Path, strict: bool) -> Result<Replayed, DoorError> {
     let mut lines = Lines::open(path).map_err(DoorError::io("open", path))?;
+    replay_lines(&mut lines, path, strict)
+}
+
+fn replay_lines(lines: &mut Lines, path: &Path, strict: bool) -> Result<Replayed, DoorError> {
     let mut replayed = Replayed::default();
     let mut broken = None;
     while let Some(line) = lines.next().map_err(DoorError::io("read", path))? {
@@ -162,9 +166,9 @@ fn replay(path: &Path, strict: bool) -> Result<Replayed, DoorError> {
     Ok(replayed)
 }
 
-/// The keys of the prompts of a transcript.
-pub(super) fn keys(transcript: &Path) -> Result<Vec<Option<String>>, DoorError> {
-    let replayed = replay(transcript, false)?;
+/// The keys of the prompts in lines of a transcript.
+pub(super) fn keys(lines: &mut Lines, transcript: &Path) -> Result<Vec<Option<String>>, DoorError> {
+    let replayed = replay_lines(lines, transcript, false)?;
     let prompts = replayed
         .messages
         .into_iter()
@@ -221,10 +225,12 @@ fn talk(path: &Path, replayed: &Replayed) -> Talked {
             _ => {}
         }
     }
-    if ended && !talked.turns.is_empty() {
+    if !talked.turns.is_empty() {
         let beat = Beat::TurnEnd(turn(talked.turns.len()));
-        talked.marks.push(Mark { beat, digest: digest(&sum), cut: replayed.messages.len() as u64 });
+        let end = Mark { beat, digest: digest(&sum), cut: replayed.messages.len() as u64 };
+        if ended { talked.marks.push(end) } else { talked.rest = Some(end) }
     }
+    talked.end_what_is_shared();
     talked
 }
 
@@ -276,7 +282,9 @@ impl Gemini {
         let mut found: Vec<PathBuf> =
             self.logs(Some(id))?.into_iter().filter(|path| id_of(path).as_deref() == Some(id)).collect();
         if found.len() > 1 {
-            let told = |path: &PathBuf| keys(path).is_ok_and(|keys| !keys.is_empty());
+            let told = |path: &PathBuf| {
+                Lines::open(path).is_ok_and(|mut lines| keys(&mut lines, path).is_ok_and(|keys| !keys.is_empty()))
+            };
             let (with, without): (Vec<_>, Vec<_>) = found.into_iter().partition(told);
             found = if with.is_empty() { without.into_iter().take(1).collect() } else { with };
         }
@@ -306,12 +314,8 @@ impl Format for Gemini {
         Ok(talk(&path, &replayed))
     }
 
-    fn has(&self, id: &str) -> bool {
-        self.found(id).is_ok()
-    }
-
-    fn path(&self, id: &str) -> Option<PathBuf> {
-        self.found(id).ok()
+    fn find(&self, id: &str) -> Result<PathBuf, DoorError> {
+        self.found(id)
     }
 
     /// The client says "session not found".
@@ -324,7 +328,8 @@ impl Format for Gemini {
     /// The name ends in the end of the id, where the client's own names have its beginning: a resume leaves a second file
     /// with the client's name, and the client's next start removes that as an empty session, with every file whose name
     /// ends alike.
-    fn write(&self, id: &str, log: &Talked, cut: u64, child: &str) -> Result<PathBuf, DoorError> {
+    fn write(&self, id: &str, log: &Talked, upto: &Upto, child: &str) -> Result<PathBuf, DoorError> {
+        let cut = upto.cut;
         let replayed = replay(&log.path, true)?;
         let time = iso(Timestamp(now().0));
         let folder = log.path.parent().unwrap_or(&log.path);
@@ -349,7 +354,7 @@ impl Format for Gemini {
             // A value out of one line holds no line feed: it is the one of the journal.
             new.line(message.json.as_bytes())?;
         }
-        new.publish(child)
+        new.publish(child, |temp| upto.check(&talk(temp, &replay(temp, true)?), temp))
     }
 
     fn all(&self) -> Result<Vec<(String, PathBuf)>, DoorError> {

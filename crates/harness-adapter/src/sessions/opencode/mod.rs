@@ -27,7 +27,7 @@ use self::{
 };
 use super::{
     child::{now, sync},
-    door::{Door, DoorError, Format, Talked},
+    door::{Door, DoorError, Format, Talked, Upto},
 };
 
 /// The name in session keys.
@@ -147,8 +147,9 @@ impl Format for Opencode {
         is_id(id) && self.home.is_dir() && self.known(id).is_none()
     }
 
-    fn path(&self, _: &str) -> Option<PathBuf> {
-        Some(self.database())
+    /// The database, which holds them all.
+    fn find(&self, _: &str) -> Result<PathBuf, DoorError> {
+        Ok(self.database())
     }
 
     fn opens_empty(&self) -> bool {
@@ -165,14 +166,19 @@ impl Format for Opencode {
         session_id(now(), u128::from_str_radix(&digits, 16).unwrap_or(0))
     }
 
+    fn folder(&self, _: &Talked) -> Option<PathBuf> {
+        None
+    }
+
     /// Imports the messages before the cut, and asks for the new session: it must have every message and every part.
-    fn write(&self, id: &str, log: &Talked, cut: u64, child: &str) -> Result<PathBuf, DoorError> {
+    fn write(&self, id: &str, log: &Talked, upto: &Upto, child: &str) -> Result<PathBuf, DoorError> {
+        let cut = upto.cut;
         let path = self.database();
         let text = self.export(id)?;
         let export = Export::parse(&text, id, &path)?;
-        let upto = |talked: &Talked| talked.marks.iter().find(|mark| mark.cut == cut).map(|mark| mark.digest.clone());
+        let there = |talked: &Talked| talked.marks.iter().find(|mark| mark.cut == cut).map(|mark| mark.digest.clone());
         let shifted = || DoorError::ReadBack { path: path.clone() };
-        if upto(&export.talk(&path)) != upto(log) {
+        if there(&export.talk(&path)) != there(log) {
             return Err(shifted());
         }
         let starts = |mark: &&super::door::Mark| matches!(mark.beat, Beat::TurnStart(_)) && mark.cut < cut;
@@ -202,6 +208,7 @@ impl Format for Opencode {
         if ids.collect::<Vec<_>>() != wanted {
             return Err(shifted());
         }
+        upto.check(&made.talk(&path), &path)?;
         Ok(path)
     }
 
