@@ -315,6 +315,15 @@ pub trait Format: fmt::Debug + Send + Sync + 'static {
     fn all(&self) -> Result<Vec<(String, PathBuf)>, DoorError>;
     /// The directory of a session, from the beginning of its log.
     fn cwd(&self, log: &Path) -> Option<PathBuf>;
+    /// See [`ClientLogs::listed`]; in any order.
+    fn listed(&self, within: &Path) -> Result<Vec<Listed>, DoorError> {
+        let _ = within;
+        let one = |(id, path): (String, PathBuf)| {
+            let (cwd, written) = (self.cwd(&path), written(&path));
+            Listed { id, path, cwd, written }
+        };
+        Ok(self.all()?.into_iter().map(one).collect())
+    }
 }
 
 /// The session logs of one client.
@@ -372,8 +381,25 @@ impl<F: Format> Door<F> {
     }
 }
 
+/// A session in a list.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Listed {
+    /// Its id.
+    pub id: String,
+    /// The file that holds its log.
+    pub path: PathBuf,
+    /// Where it works, where that is told.
+    pub cwd: Option<PathBuf>,
+    /// When it was written last, in milliseconds since 1970.
+    pub written: Option<Timestamp>,
+}
+
 /// Logs of a client, with what people are shown of them.
 pub trait ClientLogs: SessionLog {
+    /// Every session, the one written last first. Of a client that tells those of one project alone: of the one that has
+    /// the directory `within`.
+    fn listed(&self, within: &Path) -> Result<Vec<Listed>, DoorError>;
     /// Reads a session's log.
     fn talked(&self, id: &str) -> Result<Talked, DoorError>;
     /// Every session's id with the file of its log, the one written last first.
@@ -383,6 +409,12 @@ pub trait ClientLogs: SessionLog {
 }
 
 impl<F: Format> ClientLogs for Door<F> {
+    fn listed(&self, within: &Path) -> Result<Vec<Listed>, DoorError> {
+        let mut all = self.0.listed(within)?;
+        all.sort_by_cached_key(|one| (std::cmp::Reverse(one.written), one.id.clone()));
+        Ok(all)
+    }
+
     fn talked(&self, id: &str) -> Result<Talked, DoorError> {
         self.0.read(id)
     }

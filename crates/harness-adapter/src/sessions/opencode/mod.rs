@@ -18,7 +18,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use checkpoint_core::Beat;
+use checkpoint_core::{Beat, Timestamp};
+use serde_json::value::RawValue;
 
 pub use self::program::{Program, ProgramError, Transfer};
 use self::{
@@ -27,7 +28,8 @@ use self::{
 };
 use super::{
     child::{now, sync},
-    door::{Door, DoorError, Format, Talked, Upto},
+    door::{Door, DoorError, Format, Listed, Talked, Upto},
+    fields::Fields,
 };
 
 /// The name in session keys.
@@ -229,5 +231,29 @@ impl Format for Opencode {
 
     fn cwd(&self, _: &Path) -> Option<PathBuf> {
         None
+    }
+
+    /// Those of the project that has the directory: the program tells no others.
+    fn listed(&self, within: &Path) -> Result<Vec<Listed>, DoorError> {
+        if !self.home.is_dir() {
+            return Ok(Vec::new());
+        }
+        let told = self.transfer.list(within).map_err(|error| DoorError::Program { source: error })?;
+        // It says nothing at all where there is none.
+        let rows: Option<Vec<&RawValue>> =
+            if told.trim_ascii().is_empty() { Some(Vec::new()) } else { serde_json::from_slice(&told).ok() };
+        let number = |fields: &Fields<'_>, name: &str| fields.get(name)?.get().parse().ok().map(Timestamp);
+        let one = |raw: &RawValue| {
+            let fields = Fields::of(raw)?;
+            let id = fields.text("id").filter(|id| is_id(id))?.into_owned();
+            let cwd = fields.text("directory").map(|dir| PathBuf::from(&*dir));
+            Some(Listed { id, path: self.database(), cwd, written: number(&fields, "updated") })
+        };
+        let listed = rows.and_then(|rows| rows.into_iter().map(one).collect::<Option<Vec<_>>>());
+        listed.ok_or_else(|| DoorError::Unsupported {
+            path: self.database(),
+            line: 0,
+            why: "opencode session list: it is no list of sessions".to_owned(),
+        })
     }
 }
