@@ -50,6 +50,8 @@ pub(super) const CLIENT: Client = Client {
         Ok(fs::read(log.ok_or("no chat log")?)?)
     },
     takes_empty: false,
+    works_on: false,
+    mcp: Some((&["mcp", "add", "rwd", "rwd", "mcp"], &["mcp", "list"])),
     interrupts: &[Signal::KILL],
     habit: blocked_by_any_failure,
 };

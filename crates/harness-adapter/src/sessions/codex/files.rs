@@ -72,6 +72,8 @@ pub(super) struct Head {
     pub(super) cwd: Option<PathBuf>,
     pub(super) parent: Option<String>,
     pub(super) subagent: bool,
+    /// How it keeps what was said.
+    pub(super) mode: Option<String>,
     base: Option<Base>,
 }
 
@@ -111,6 +113,7 @@ pub(super) fn head(path: &Path) -> Result<Head, DoorError> {
         cwd: text("cwd").map(PathBuf::from),
         parent: by.or_else(|| text("parent_thread_id").filter(|_| subagent)).or_else(|| text("forked_from_id")),
         subagent,
+        mode: text("history_mode"),
         base,
     })
 }

@@ -32,6 +32,9 @@ use crate::named_points::iso;
 /// The name in session keys.
 pub const HARNESS: &str = "codex";
 
+/// Where what was said is in the log itself, or in one that its head points to. Another mode may keep it elsewhere.
+const MODES: [&str; 2] = ["legacy", "paginated"];
+
 /// The logs below a home directory.
 #[derive(Clone, Debug)]
 pub struct Codex {
@@ -195,6 +198,10 @@ impl Codex {
 
     fn rollout(&self, id: &str) -> Result<Rollout, DoorError> {
         let rollout = Rollout::open(&self.sessions(), &self.found(id)?.path)?;
+        if let Some(mode) = rollout.head.mode.as_deref().filter(|mode| !MODES.contains(mode)) {
+            let why = format!("how it keeps what was said is not known: history_mode {mode:?}");
+            return Err(DoorError::Unsupported { path: rollout.path, line: 1, why });
+        }
         match &rollout.head.id {
             Some(own) if own == id => Ok(rollout),
             own => {

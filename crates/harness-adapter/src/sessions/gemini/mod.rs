@@ -47,6 +47,9 @@ pub fn default_home(var: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
     Some(var("GEMINI_CLI_HOME").or_else(|| var("HOME"))?.join(".gemini"))
 }
 
+/// What a row of the journal can do besides adding a message.
+const DOES: [&str; 2] = ["$set", "$rewindTo"];
+
 /// A message, as it is written.
 #[derive(Clone, Debug)]
 struct Message {
@@ -156,6 +159,13 @@ fn replay_lines(lines: &mut Lines, path: &Path, strict: bool) -> Result<Replayed
                 if line.ending == Ending::Torn && strict {
                     replayed.torn = true;
                     break;
+                }
+                // What it does to the messages before it is not known.
+                if let Some(name) =
+                    row.names().find(|name| name.starts_with('$') && !DOES.contains(name)).filter(|_| strict)
+                {
+                    let why = format!("{name} is not understood");
+                    return Err(DoorError::Unsupported { path: path.to_owned(), line: line.number, why });
                 }
                 replayed.row(&row, raw);
             }

@@ -254,6 +254,45 @@ fn rows_of_a_kind_that_is_not_known_are_kept_where_they_are_part_of_the_conversa
     assert_eq!(own[..], said("claude", &rows)[..own.len()]);
 }
 
+/// Formats that only newer clients know: nobody guesses what they hold.
+#[test]
+fn a_newer_format_is_refused_and_nothing_is_written() {
+    for (client, from, to) in [
+        ("codex", "\"history_mode\":\"paginated\"", "\"history_mode\":\"elsewhere\""),
+        ("gemini", "{\"$set\":{\"lastUpdated\"", "{\"$move\":{\"lastUpdated\""),
+    ] {
+        let world = World::new(client, &three());
+        let boundary = world.end_of(1);
+        let lines: Vec<String> = world.lines().iter().map(|line| line.replacen(from, to, 1)).collect();
+        assert_ne!(lines, world.lines(), "{client}");
+        world.write(&lines);
+        let before = tree(world.home.path());
+        assert_eq!(
+            world.door().fork(&world.request(boundary, 1)).unwrap_err().code(),
+            "UNSUPPORTED_FORMAT",
+            "{client}"
+        );
+        assert_eq!(tree(world.home.path()), before, "{client}");
+        // Hooks count turns all the same.
+        assert_eq!(harness_adapter::sessions::turn_keys(client, &world.log()).unwrap().len(), 3, "{client}");
+    }
+}
+
+/// A process that is killed while it writes a child leaves a name that no client lists; the next child takes it away.
+#[test]
+fn what_a_killed_fork_left_is_swept_once_it_is_old() {
+    let world = World::new("claude", &three());
+    let beside = |name: &str| world.log().with_file_name(name);
+    for (name, hours) in [(".00112233445566ff.rwd-tmp", 2), (".00112233445566aa.rwd-tmp", 0), (".notes.rwd-tmp", 2)] {
+        let file = fs::File::create(beside(name)).unwrap();
+        let now = file.metadata().unwrap().modified().unwrap();
+        file.set_modified(now - std::time::Duration::from_hours(hours)).unwrap();
+    }
+    world.door().fork(&world.request(world.end_of(1), 1)).unwrap();
+    let there = |name: &str| beside(name).exists();
+    assert!(!there(".00112233445566ff.rwd-tmp") && there(".00112233445566aa.rwd-tmp") && there(".notes.rwd-tmp"));
+}
+
 /// The child's name is taken, by whatever it is: it stays what it was.
 #[test]
 fn a_name_that_is_taken_is_not_taken_over() {
