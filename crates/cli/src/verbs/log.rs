@@ -101,9 +101,9 @@ pub(crate) fn entries(opened: &Opened, points: &[Point], names: &[Name]) -> Vec<
 }
 
 /// The same; of the session that was named on the command line also where its log is costly to read.
-fn entries_of(opened: &Opened, points: &[Point], names: &[Name], named: Option<&SessionKey>) -> Vec<PointEntry> {
+fn entries_of(opened: &Opened, points: &[Point], names: &[Name], asked: Option<&SessionKey>) -> Vec<PointEntry> {
     // Cuts are read from the sessions' logs: only machines are told.
-    let cuts = if opened.json { opened.engine.cuts(points, named).unwrap_or_default() } else { Vec::new() };
+    let cuts = if opened.json { opened.engine.cuts(points, asked).unwrap_or_default() } else { Vec::new() };
     let mut out = Vec::new();
     for (n, point) in points.iter().enumerate() {
         let cut = cuts.get(n).copied().unwrap_or_default();

@@ -102,7 +102,7 @@ mod tests {
         let blob = format!(r#"{{"type":"api-request-blob","text":"{}"}}"#, "x".repeat(1 << 20));
         let mut text = String::new();
         for n in 1..=40 {
-            text += &format!("{}\n{blob}\n", row(n));
+            text.extend([&row(n), "\n", &blob, "\n"]);
         }
         std::fs::write(&file, &text).unwrap();
         let newest = newest_keys("claude", &file, END).unwrap();

@@ -15,6 +15,9 @@ use crate::hooks::mend;
 /// Longer lines are not held in memory. Clients put whole files and pictures into one line, but not this much.
 pub(super) const LONGEST: usize = 256 << 20;
 
+/// What is looked for at the beginning of a log is found in so many bytes, or is not there.
+pub(super) const BEGINNING: u64 = 8 << 20;
+
 /// How a line ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Ending {
@@ -55,6 +58,14 @@ impl Lines {
         let length = file.metadata()?.len();
         let from = BufReader::with_capacity(1 << 17, file.take(length));
         Ok(Self { from, longest: LONGEST, number: 0, offset: 0, line: Vec::new() })
+    }
+
+    /// The same of its first `most` bytes: the line that goes beyond them is torn.
+    pub(super) fn open_begin(path: &Path, most: u64) -> io::Result<Self> {
+        let mut lines = Self::open(path)?;
+        let all = lines.from.get_ref().limit();
+        lines.from.get_mut().set_limit(all.min(most));
+        Ok(lines)
     }
 
     /// The same of its last `most` bytes, from the first line that begins in them; and whether that is all of it. Lines
@@ -186,6 +197,22 @@ mod tests {
             assert!(lines.read() <= most + 1, "{most}");
         }
         assert!(Lines::open_end(scratch.path(), 3).unwrap().0.next().unwrap().is_none());
+    }
+
+    #[test]
+    fn the_beginning_of_a_file_ends_where_it_was_said() {
+        let scratch = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(scratch.path(), b"one\ntwo\nthree\n").unwrap();
+        for (most, wanted) in [(99, vec!["one", "two", "three"]), (6, vec!["one", "tw"]), (4, vec!["one"]), (0, vec![])]
+        {
+            let mut lines = Lines::open_begin(scratch.path(), most).unwrap();
+            let mut texts = Vec::new();
+            while let Some(line) = lines.next().unwrap() {
+                texts.push(String::from_utf8(line.text.to_vec()).unwrap());
+            }
+            assert_eq!(texts, wanted, "{most}");
+            assert!(lines.read() <= most, "{most}");
+        }
     }
 
     #[test]

@@ -23,7 +23,7 @@ use super::{
     child::Child,
     door::{Door, DoorError, Format, Mark, PROMPT_CHARS, Talked, TurnSeen, Upto},
     fields::{Fields, list, quoted},
-    lines::{Ending, Lines, text},
+    lines::{BEGINNING, Ending, Lines, text},
 };
 
 /// The name in session keys.
@@ -196,6 +196,14 @@ fn fresh() -> Sha256 {
 /// Goes through the rows of a log; what is torn off its end is passed over.
 fn rows(path: &Path, each: &mut dyn FnMut(&Fields<'_>, u64) -> Result<bool, DoorError>) -> Result<bool, DoorError> {
     let mut lines = Lines::open(path).map_err(DoorError::io("open", path))?;
+    rows_of(&mut lines, path, each)
+}
+
+fn rows_of(
+    lines: &mut Lines,
+    path: &Path,
+    each: &mut dyn FnMut(&Fields<'_>, u64) -> Result<bool, DoorError>,
+) -> Result<bool, DoorError> {
     let mut broken = None;
     while let Some(line) = lines.next().map_err(DoorError::io("read", path))? {
         if let Some(number) = broken {
@@ -232,9 +240,9 @@ fn talk(path: &Path) -> Result<Talked, DoorError> {
     let end = reading.end(last);
     let mut talked = reading.talked;
     if reading.ended {
-        talked.marks.extend(end)
+        talked.marks.extend(end);
     } else {
-        talked.rest = end
+        talked.rest = end;
     }
     talked.torn = torn;
     talked.end_what_is_shared();
@@ -342,7 +350,8 @@ impl Format for Claude {
 
     fn cwd(&self, log: &Path) -> Option<PathBuf> {
         let mut cwd = None;
-        let read = rows(log, &mut |row, _| {
+        let mut lines = Lines::open_begin(log, BEGINNING).ok()?;
+        let read = rows_of(&mut lines, log, &mut |row, _| {
             cwd = row.text("cwd").map(|cwd| PathBuf::from(&*cwd));
             Ok(cwd.is_none())
         });

@@ -6,7 +6,7 @@ use super::super::{
     claude::{dirs, entries, is_uuid},
     door::DoorError,
     fields::Fields,
-    lines::{Ending, Lines},
+    lines::{BEGINNING, Ending, Lines},
 };
 
 /// So many logs may point into one another.
@@ -83,7 +83,7 @@ fn number(fields: &Fields<'_>, name: &str) -> Option<u64> {
 
 /// Reads the first line.
 pub(super) fn head(path: &Path) -> Result<Head, DoorError> {
-    let mut lines = Lines::open(path).map_err(DoorError::io("open", path))?;
+    let mut lines = Lines::open_begin(path, BEGINNING).map_err(DoorError::io("open", path))?;
     let first = lines.next().map_err(DoorError::io("read", path))?;
     let row = first.filter(|line| line.ending == Ending::Whole).and_then(|line| Fields::parse(line.text));
     let row = row.filter(|row| row.text("type").as_deref() == Some("session_meta"));

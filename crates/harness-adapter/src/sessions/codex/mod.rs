@@ -143,15 +143,18 @@ pub(super) fn keys(transcript: &Path) -> Result<Vec<Option<String>>, DoorError> 
         return Ok(Vec::new());
     }
     let mut keys = Vec::new();
-    rollout.lenient(&mut |row| keys.extend(key(row)))?;
+    rollout.lenient(&mut |row| add_key(row, &mut keys))?;
     Ok(keys)
 }
 
-/// The key of the turn that a row begins, if it begins one.
-fn key(row: &Fields<'_>) -> Option<Option<String>> {
-    let payload = row.object("payload").filter(|_| row.text("type").as_deref() == Some("event_msg"))?;
-    payload.text("type").filter(|event| begins(event))?;
-    Some(payload.text("turn_id").map(Cow::into_owned))
+/// Adds the key of the turn that a row begins, if it begins one.
+fn add_key(row: &Fields<'_>, keys: &mut Vec<Option<String>>) {
+    if row.text("type").as_deref() == Some("event_msg")
+        && let Some(payload) = row.object("payload")
+        && payload.text("type").is_some_and(|event| begins(&event))
+    {
+        keys.push(payload.text("turn_id").map(Cow::into_owned));
+    }
 }
 
 /// The keys of the prompts in lines of a transcript, without those of a log that it goes on from.
@@ -161,7 +164,9 @@ pub(super) fn keys_in(lines: &mut Lines, transcript: &Path) -> Result<Vec<Option
     }
     let mut keys = Vec::new();
     while let Some(line) = lines.next().map_err(DoorError::io("read", transcript))? {
-        keys.extend(Fields::parse(line.text).and_then(|row| key(&row)));
+        if let Some(row) = Fields::parse(line.text) {
+            add_key(&row, &mut keys);
+        }
     }
     Ok(keys)
 }

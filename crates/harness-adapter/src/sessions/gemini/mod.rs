@@ -10,7 +10,7 @@
 
 use std::{
     borrow::Cow,
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     path::{Path, PathBuf},
 };
 
@@ -24,7 +24,7 @@ use super::{
     claude::{dirs, entries},
     door::{Door, DoorError, Format, Mark, PROMPT_CHARS, Talked, TurnSeen, Upto},
     fields::{Fields, list, quoted},
-    lines::{Ending, Lines, text},
+    lines::{BEGINNING, Ending, Lines, text},
 };
 use crate::named_points::iso;
 
@@ -67,6 +67,8 @@ struct Replayed {
     parent: Option<String>,
     seed: usize,
     messages: Vec<Message>,
+    /// Where each message is: a journal names the same one many times.
+    places: HashMap<String, usize>,
     torn: bool,
 }
 
@@ -116,16 +118,23 @@ impl Replayed {
         if let Some(set) = row.object("$set") {
             if let Some(messages) = set.get("messages").and_then(list) {
                 self.messages = messages.into_iter().filter_map(|raw| Self::message(raw.get())).collect();
+                self.places.clear();
+                for (message, at) in self.messages.iter().zip(0..) {
+                    self.places.entry(message.id.clone()).or_insert(at);
+                }
             }
             self.head(&set);
         } else if let Some(to) = row.text("$rewindTo") {
             // The client drops everything where it does not know the message.
-            let at = self.messages.iter().position(|message| message.id == *to).unwrap_or(0);
+            let at = self.places.get(&*to).copied().unwrap_or(0);
             self.messages.truncate(at);
+            self.places.retain(|_, place| *place < at);
         } else if let Some(message) = Self::message(raw) {
-            match self.messages.iter_mut().find(|known| known.id == message.id) {
-                Some(known) => *known = message,
-                None => self.messages.push(message),
+            if let Some(known) = self.places.get(&message.id).and_then(|at| self.messages.get_mut(*at)) {
+                *known = message;
+            } else {
+                self.places.insert(message.id.clone(), self.messages.len());
+                self.messages.push(message);
             }
         } else if row.get("sessionId").is_some() {
             self.head(row);
@@ -260,7 +269,7 @@ fn tail(id: &str) -> &str {
 
 /// The session of a log, from its first line.
 fn id_of(path: &Path) -> Option<String> {
-    let mut lines = Lines::open(path).ok()?;
+    let mut lines = Lines::open_begin(path, BEGINNING).ok()?;
     let line = lines.next().ok()??;
     Some(Fields::parse(line.text)?.text("sessionId")?.into_owned())
 }

@@ -138,7 +138,7 @@ fn a_log_that_is_swapped_again_and_again_gives_whole_children_or_none() {
         });
         drop(fs::remove_file(&spare));
         fs::write(&log, &texts[0]).unwrap();
-        let files = tree(&log.ancestors().nth(if client == "codex" { 4 } else { 1 }).unwrap().to_owned());
+        let files = tree(log.ancestors().nth(if client == "codex" { 4 } else { 1 }).unwrap());
         assert_eq!(files.len(), made.len() + 1, "{client}: something else was left");
         for child in made {
             let digest = world.door().prefix_digest(&world.key(&child), Seq(3)).unwrap();
