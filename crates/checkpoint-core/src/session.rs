@@ -90,6 +90,14 @@ pub trait SessionLog: fmt::Debug + Send + Sync {
     /// Copies the inclusive prefix into a new session, durable on return. Appends nothing to the source.
     fn fork(&self, request: &ForkRequest) -> Result<SessionHeader, SessionError>;
 
+    /// The same, only of a log whose digest up to the cut is `prefix`: a log may be replaced at any moment, also between a
+    /// comparison and the copy. An implementation that reads the log once for both refuses with
+    /// [`SessionError::PrefixChanged`] and makes nothing; one that cannot makes what [`SessionLog::fork`] does.
+    fn fork_exactly(&self, request: &ForkRequest, prefix: &str) -> Result<SessionHeader, SessionError> {
+        let _ = prefix;
+        self.fork(request)
+    }
+
     /// The child of a [`ForkRequest`], if it exists: how recovery finds out whether the fork happened.
     ///
     /// A session of that id with another parent, another cut or other events before the cut is

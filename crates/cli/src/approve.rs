@@ -59,6 +59,7 @@ impl Approver for Asker {
                 self.out.note(crate::verbs::plan_text::preview_text(preview, self.out.below()).trim_end());
                 match self.out.ask("Go on? [y/N] ").as_deref() {
                     Some("y" | "yes") => {
+                        self.out.agree();
                         self.stop.0.listen();
                         Decision::Approved
                     }

@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::args::ColorChoice;
@@ -22,6 +23,8 @@ pub(crate) struct Output {
     /// Colours on standard output.
     pub(crate) color: bool,
     below: OnceLock<PathBuf>,
+    /// Somebody was shown the plan and said yes to it; what is done afterwards is never more than that.
+    agreed: AtomicBool,
     /// Where what people would be told goes as well, beside JSON: for whoever shows it elsewhere.
     pub(crate) words: Option<Words>,
 }
@@ -56,8 +59,19 @@ impl Output {
             quiet: false,
             color: false,
             below: OnceLock::new(),
+            agreed: AtomicBool::new(false),
             words: None,
         }
+    }
+
+    /// Somebody read the plan and said yes.
+    pub(crate) fn agree(&self) {
+        self.agreed.store(true, Ordering::Relaxed);
+    }
+
+    /// True where the names of what was done have been read in the plan.
+    pub(crate) fn has_agreed(&self) -> bool {
+        self.agreed.load(Ordering::Relaxed)
     }
 
     /// Says where paths of the workspace are named from: the start directory, below the root.

@@ -73,6 +73,10 @@ impl SessionLog for Logs {
         self.door(&request.source)?.fork(request)
     }
 
+    fn fork_exactly(&self, request: &ForkRequest, prefix: &str) -> Result<SessionHeader, SessionError> {
+        self.door(&request.source)?.fork_exactly(request, prefix)
+    }
+
     fn find_child(&self, request: &ForkRequest) -> Result<Option<SessionHeader>, SessionError> {
         self.door(&request.source)?.find_child(request)
     }

@@ -24,7 +24,8 @@ function toolUse([tool, input], root, fresh) {
   const made = {
     write: () => ['Write', { file_path: `${root}/${input.path}`, content: input.content }],
     edit: () => ['Edit', { file_path: `${root}/${input.path}`, old_string: input.old, new_string: input.new }],
-    bash: () => ['Bash', { command: input.command, description: 'As the script says' }],
+    bash: () => ['Bash', { command: input.command, description: 'As the script says', ...(input.background ? { run_in_background: true } : {}) }],
+    agent: () => ['Agent', { description: 'A helper', prompt: input.prompt, subagent_type: 'general-purpose' }],
   }[tool]()
   return { type: 'tool_use', id: fresh('toolu'), name: made[0], input: made[1] }
 }

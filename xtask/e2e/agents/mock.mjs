@@ -5,7 +5,8 @@
 //   node mock.mjs LOG SCRIPTS          prints "port N" once it listens on loopback
 //
 // SCRIPTS is JSON: { root, scripts: { TAG: { say, steps: [[[tool, fields], …], …], end } } } with the tools
-//   write { path, content }, edit { path, old, new }, bash { command }; paths are relative to `root`.
+//   write { path, content }, edit { path, old, new }, bash { command }; paths are relative to `root`. In the first dialect also
+//   bash { command, background } and agent { prompt }, whose prompt names a script of its own.
 // LOG gets a line for each request: { at, about, url, talk, body }. `about` is `turn` for requests that offer tools, `side` for
 // titles and the like, `other` for what is no request to a model. `talk` is the conversation in one form for all dialects:
 //   { role: 'user' | 'assistant' | 'system', text }, { call, input }, { result }.

@@ -34,8 +34,8 @@ impl Engine {
     }
 
     /// Where the conversation could be cut around each point, without asking whether the log was rewritten. Each
-    /// session's log is read once; nothing is said of one that is costly to read.
-    pub fn cuts(&self, points: &[Point]) -> Result<Vec<Cuts>, EngineError> {
+    /// session's log is read once; nothing is said of one that is costly to read, unless somebody `named` it.
+    pub fn cuts(&self, points: &[Point], named: Option<&SessionKey>) -> Result<Vec<Cuts>, EngineError> {
         let known = self.parts.index.sessions()?;
         let mut logs: BTreeMap<SessionKey, Found<'_>> = BTreeMap::new();
         let mut all = Vec::new();
@@ -47,7 +47,7 @@ impl Engine {
                 notes: Vec::new(),
             });
             found.point = Some(point.clone());
-            let costly = self.parts.sessions.is_costly(&point.session);
+            let costly = named != Some(&point.session) && self.parts.sessions.is_costly(&point.session);
             let cut = |rule| -> Option<Seq> {
                 if costly {
                     return None;

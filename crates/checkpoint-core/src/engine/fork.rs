@@ -71,7 +71,11 @@ impl Engine {
     fn fork(&self, intent: &Intent, request: &ForkRequest) -> Result<(), SessionError> {
         if !self.has_child(intent, request)? {
             self.refuse_rewritten(&request.source, request.boundary, intent.prefix.as_ref())?;
-            match self.parts.sessions.fork(request) {
+            let made = match &intent.prefix {
+                Some(prefix) => self.parts.sessions.fork_exactly(request, prefix),
+                None => self.parts.sessions.fork(request),
+            };
+            match made {
                 // Whoever recovers the operation at the same time asks for the same child.
                 Err(SessionError::AlreadyExists(_)) if self.has_child(intent, request)? => {}
                 made => drop(made?),

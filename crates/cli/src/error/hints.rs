@@ -211,6 +211,7 @@ fn session_hints(error: &SessionError, typed: &Typed) -> Vec<String> {
             std::iter::once(anew).chain(goes_back().then(files)).collect()
         }
         SessionError::Unplaced { .. } | SessionError::Lineage { .. } => vec![files()],
+        SessionError::Harness { .. } if goes_back() => vec![files()],
         _ => Vec::new(),
     }
 }

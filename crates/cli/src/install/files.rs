@@ -190,12 +190,27 @@ pub(crate) fn apply(changes: &[Change], receipt: &mut Receipt) -> Result<Vec<Opt
             return Err(error);
         }
     }
+    // Before they are forgotten: the next call finds what a crash leaves of this. Where nothing is known of a file that was
+    // wholly ours, so was the directory it was alone in.
+    for change in changes.iter().filter(|change| change.after.is_none()) {
+        let real = &change.before.real;
+        remove_dirs(real, receipt.get(real).map_or(1, |entry| entry.dirs));
+    }
     for change in changes.iter().filter(|change| !change.keep || change.after.is_none()) {
         receipt.forget(&change.before.real);
     }
     // What is gone may be remembered: nothing of ours is found there any more.
     drop(receipt.save());
     Ok(backups)
+}
+
+/// Removes the `made` directories around a file that is gone, while nothing is in them.
+pub(crate) fn remove_dirs(file: &Path, made: u32) {
+    for dir in file.ancestors().skip(1).take(made as usize) {
+        if fs::remove_dir(dir).is_err() {
+            return;
+        }
+    }
 }
 
 /// What a change has left so far.

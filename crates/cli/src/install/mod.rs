@@ -2,6 +2,7 @@
 
 mod files;
 mod receipt;
+mod sweep;
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
@@ -10,8 +11,9 @@ use std::path::{Path, PathBuf};
 use harness_adapter::install::{self as hooks, Agent, Scope, Surroundings};
 use index_store::Registry;
 
-pub(crate) use self::files::{Change, Read, apply, in_the_way, read};
+pub(crate) use self::files::{Action, Change, Read, apply, in_the_way, read, remove_dirs};
 pub(crate) use self::receipt::{Receipt, digest};
+pub(crate) use self::sweep::{left, sweep};
 use crate::compose;
 use crate::error::CliError;
 use crate::run::Run;

@@ -159,6 +159,12 @@ impl Receipt {
         (Some(digest(&text)) == entry.before).then_some(text)
     }
 
+    /// All contents that are kept.
+    pub(crate) fn backups(&self) -> Vec<Vec<u8>> {
+        let entries = fs::read_dir(self.dir.join("backups")).into_iter().flatten().flatten();
+        entries.filter_map(|entry| fs::read(entry.path()).ok()).collect()
+    }
+
     /// Writes it down.
     pub(crate) fn save(&mut self) -> Result<(), CliError> {
         self.all.entry("format").or_insert_with(|| "1.0".into());

@@ -13,7 +13,9 @@ use crate::args::{InitArgs, ScopeChoice};
 use crate::compose::{self, Opened};
 use crate::config::Settings;
 use crate::error::CliError;
-use crate::install::{Around, Change, Read, Receipt, apply, command, in_the_way, is_program, malformed, read};
+use crate::install::{
+    Action, Around, Change, Read, Receipt, apply, command, in_the_way, is_program, malformed, read, sweep,
+};
 use crate::output::Color;
 use crate::run::Run;
 use crate::text::put;
@@ -63,7 +65,7 @@ pub(crate) fn init(run: &Run, args: &InitArgs) -> Result<u8, CliError> {
         run.out.answer(&answer, |answer| human(run, answer))?;
         return Ok(exit::OK);
     }
-    consent(run, &answer.files, "changing these files")?;
+    consent(run, &plan.changes, &answer.files, "changing these files")?;
     let located = compose::find_or_register(run)?;
     answer.registered = located.standing == Standing::New;
     let settings = Settings::load(&run.world, Some(located.root()), run.global.force)?;
@@ -74,6 +76,7 @@ pub(crate) fn init(run: &Run, args: &InitArgs) -> Result<u8, CliError> {
             file.backup = backup.as_deref().map(wire::absolute);
         }
     }
+    answer.warnings.extend(sweep(&around, located.data.path(), &plan.changes)?);
     let opened = compose::open(run, located, settings, &|_, _| Ok(super::asker(run, Consent::Nobody)))?;
     super::unfinished(run, &opened)?;
     if let Err(error) = first_point(&opened, &mut answer) {
@@ -110,21 +113,69 @@ fn refuse_root(run: &Run, around: &Around<'_>) -> Result<(), CliError> {
     }
 }
 
-/// Shows what would be changed and asks, where something would be.
-pub(super) fn consent(run: &Run, files: &[wire::FileEntry], what: &str) -> Result<(), CliError> {
+/// Says what would be changed and asks, where something would be; every line of it for whoever wants to read that.
+pub(super) fn consent(run: &Run, changes: &[Change], files: &[wire::FileEntry], what: &str) -> Result<(), CliError> {
     if files.is_empty() || run.global.yes {
         return Ok(());
     }
-    for file in files.iter().filter(|_| !run.out.json) {
-        run.out.note(&shown_diff(&file.diff));
+    for (change, file) in changes.iter().zip(files).filter(|_| !run.out.json) {
+        run.out.note(&summary(change, &file.diff));
     }
     if !run.may_ask() {
+        if !run.out.json {
+            run.out.note(&format!("every line of it: {}", run.typed.with(&["--dry-run"])));
+        }
         return Err(CliError::NeedsYes { what: what.to_owned(), declined: false });
     }
-    match run.out.ask("Go on? [y/N] ").as_deref() {
-        Some("y" | "yes") => Ok(()),
-        _ => Err(CliError::NeedsYes { what: what.to_owned(), declined: true }),
+    loop {
+        match run.out.ask("To read every line: d. Go on? [y/N] ").as_deref() {
+            Some("y" | "yes") => return Ok(()),
+            Some("d" | "diff") => files.iter().for_each(|file| run.out.note(&shown_diff(&file.diff))),
+            _ => return Err(CliError::NeedsYes { what: what.to_owned(), declined: true }),
+        }
     }
+}
+
+/// A change in a few lines: how much of which file, for what, and the command that would run from then on.
+fn summary(change: &Change, diff: &str) -> String {
+    let marked = |mark: char, head: &str| {
+        let lines = diff.lines().skip(2).filter(|line| line.starts_with(mark) && !line.starts_with(head));
+        crate::text::count(lines.count() as u64, "line")
+    };
+    let amount = match change.action() {
+        Action::Create => marked('+', "+++ "),
+        Action::Change => format!("{} added, {} removed", marked('+', "+++ "), marked('-', "--- ")),
+        Action::Remove => marked('-', "--- "),
+    };
+    let mut out = format!(
+        "{} {} ({}): {amount}",
+        change.action().name(),
+        wire::absolute(&change.path).line(),
+        change.agent.name()
+    );
+    let hooks_in = |text: Option<&String>| {
+        let text = text.map(String::as_str).unwrap_or_default();
+        hooks::inspect(change.agent, text, "").unwrap_or_default().present
+    };
+    let (before, after) = (hooks_in(change.before.text.as_ref()), hooks_in(change.after.as_ref()));
+    let names = |of: &[hooks::Present], without: &[hooks::Present]| {
+        let mut names: Vec<&str> = of.iter().filter(|hook| !without.contains(hook)).map(|hook| &*hook.event).collect();
+        names.dedup();
+        names.join(", ")
+    };
+    let (new, gone) = (names(&after, &before), names(&before, &after));
+    if !gone.is_empty() {
+        put!(out, "\n  hooks that go: {}", wire::shown(&gone));
+    }
+    if !new.is_empty() {
+        put!(out, "\n  hooks that come: {}", wire::shown(&new));
+        let programs: std::collections::BTreeSet<&str> =
+            after.iter().filter(|hook| !before.contains(hook)).filter_map(|hook| hook.program.as_deref()).collect();
+        for command in programs.into_iter().filter_map(|program| command(program, change.agent).ok()) {
+            put!(out, "\n  each runs: {}", wire::shown(&command));
+        }
+    }
+    out
 }
 
 /// A change as people see it: settings may hold what would steer a terminal.
@@ -304,7 +355,7 @@ fn notes(
 }
 
 /// What keeps git from showing a settings file of one person: it hides itself too.
-const HIDDEN: &str = "/.gitignore\n/settings.local.json\n";
+pub(super) const HIDDEN: &str = "/.gitignore\n/settings.local.json\n";
 
 /// The file that hides Claude Code's local settings from git.
 pub(super) fn ignore_file(around: &Around<'_>) -> std::path::PathBuf {

@@ -63,7 +63,12 @@ pub(crate) fn log(run: &Run, args: &LogArgs) -> Result<u8, CliError> {
     let unprotected = opened.engine.unprotected()?;
     let unfinished = super::open_operation(&opened)?;
     let answer = wire::Log {
-        points: entries(&opened, &points, &names),
+        points: entries_of(
+            &opened,
+            &points,
+            &names,
+            opened.session(run)?.as_ref().filter(|_| run.global.session.is_some()),
+        ),
         gaps: gaps.iter().map(gap).collect(),
         unprotected_since: unprotected.as_ref().map(|point| point.at.0),
         unprotected_reason: unprotected.as_ref().map(gap_reason),
@@ -92,8 +97,13 @@ pub(crate) fn log(run: &Run, args: &LogArgs) -> Result<u8, CliError> {
 
 /// Entries of points, with their names and cuts.
 pub(crate) fn entries(opened: &Opened, points: &[Point], names: &[Name]) -> Vec<PointEntry> {
+    entries_of(opened, points, names, None)
+}
+
+/// The same; of the session that was named on the command line also where its log is costly to read.
+fn entries_of(opened: &Opened, points: &[Point], names: &[Name], asked: Option<&SessionKey>) -> Vec<PointEntry> {
     // Cuts are read from the sessions' logs: only machines are told.
-    let cuts = if opened.json { opened.engine.cuts(points).unwrap_or_default() } else { Vec::new() };
+    let cuts = if opened.json { opened.engine.cuts(points, asked).unwrap_or_default() } else { Vec::new() };
     let mut out = Vec::new();
     for (n, point) in points.iter().enumerate() {
         let cut = cuts.get(n).copied().unwrap_or_default();

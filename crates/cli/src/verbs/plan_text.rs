@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use checkpoint_core::{
-    Cut, GuardMode, Intent, IntentState, OpKind, Operation, Outcome, Preview, RestorePolicy, SessionKey, Status,
+    Cut, GuardMode, IntentState, OpKind, Operation, Outcome, Preview, RestorePolicy, SessionKey, Status,
 };
 
 use crate::error::{Facts, blocked_hints, recover_hints, undecided_hints};
@@ -27,13 +27,18 @@ pub(super) fn preview_answer(
     preview: &Preview,
     policy: &RestorePolicy,
     facts: &Facts,
-    unfinished: Option<&Intent>,
+    unfinished: Option<&super::OpenOperation>,
 ) -> wire::Preview {
     let plan = &preview.plan;
     let to = run.typed.as_verb("preview", "to");
     let lenient = policy.skip_blocked || policy.guard == GuardMode::Warn;
-    let decisions = if let Some(intent) = unfinished {
-        recover_hints(&run.typed, intent.state == IntentState::Forking)
+    let decisions = if let Some(open) = unfinished {
+        // What somebody is at work on is nobody else's to settle.
+        if open.busy {
+            vec![open.line(run)]
+        } else {
+            recover_hints(&run.typed, open.intent.state == IntentState::Forking)
+        }
     } else if !plan.undecided.is_empty() {
         undecided_hints(preview, &to, facts)
     } else if !plan.blocked.is_empty() && !lenient {
@@ -43,7 +48,8 @@ pub(super) fn preview_answer(
     };
     let something = !plan.is_empty() || preview.cut.is_some();
     let apply = (decisions.is_empty() && something).then(|| to.with(&["--plan", &preview.plan_id, "--yes"]));
-    wire::Preview { apply, decisions, unfinished: super::operation_of(unfinished), ..shape(preview) }
+    let unfinished = super::operation_of(unfinished.map(|open| &open.intent));
+    wire::Preview { apply, decisions, unfinished, ..shape(preview) }
 }
 
 fn shape(preview: &Preview) -> wire::Preview {
@@ -216,6 +222,7 @@ pub(super) fn go_on(harness: &str, child: &str) -> Option<String> {
 pub(super) fn outcome_text(run: &Run, answer: &wire::Restored, outcome: &Outcome, done: Option<&Operation>) -> String {
     let below = run.out.below();
     let mut out = String::new();
+    let seen = outcome.status == Status::Restored && run.out.has_agreed();
     let kind = done.map(|op| op.kind);
     let what = match kind {
         Some(OpKind::Undo) => "undo of ",
@@ -236,8 +243,11 @@ pub(super) fn outcome_text(run: &Run, answer: &wire::Restored, outcome: &Outcome
         let split = format!("{} restored, {} removed", answer.restored.len(), answer.removed.len());
         let partly = if outcome.status == Status::Partial { ", not all of it" } else { "" };
         put!(out, "{total}{partly}: {split}\n");
-        text::paths(&mut out, below, "restored:", &answer.restored);
-        text::paths(&mut out, below, "removed:", &answer.removed);
+        // Whoever was asked has just read the same names.
+        if !seen {
+            text::paths(&mut out, below, "restored:", &answer.restored);
+            text::paths(&mut out, below, "removed:", &answer.removed);
+        }
         if let Some(cut) = answer.cut.as_ref().filter(|_| answer.child_session_id.is_some()) {
             put!(out, "conversation {}: cut at {}\n", cut.session, place(&cut.rule));
         }

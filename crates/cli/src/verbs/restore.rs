@@ -54,13 +54,17 @@ pub(crate) fn preview(run: &Run, args: &ToArgs) -> Result<u8, CliError> {
     let located = compose::find_for(run, args.what.scope())?;
     let opened = super::open_located(run, located)?;
     let request = restore_request(run, &opened, &args.target, &args.what)?;
-    let unfinished = super::unfinished(run, &opened)?;
     let preview = opened.engine.preview(&request)?;
     if request.plan.as_ref().is_some_and(|plan| *plan != preview.plan_id) {
         return Err(EngineError::Stale { paths: Vec::new() }.into());
     }
     let facts = opened.facts(run)?;
-    let answer = preview_answer(run, &preview, &request.policy, &facts, unfinished.as_ref());
+    // Last, since the plan may have waited for whoever was at work.
+    let open = super::open_operation(&opened)?;
+    if let Some(open) = &open {
+        run.out.remark(&format!("warning: {}", open.line(run)));
+    }
+    let answer = preview_answer(run, &preview, &request.policy, &facts, open.as_ref());
     run.out.answer(&answer, |answer| {
         let mut out = plan_text(answer, run.out.below());
         for decision in &answer.decisions {

@@ -4,14 +4,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use checkpoint_core::{
-    BoundarySeq, Clock as _, EngineError, ForkRequest, IdSource as _, Seq, SessionError, SessionKey, Timestamp, Turn,
-    boundary_at, boundary_of_turn, uuid,
+    BoundarySeq, Clock as _, EngineError, ForkRequest, IdSource as _, Seq, Session, SessionError, SessionHeader,
+    SessionKey, Timestamp, Turn, boundary_at, boundary_of_turn, uuid,
 };
-use harness_adapter::sessions::{self, CLIENTS, ClientLogs, DoorError, Talked, opencode, written};
+use harness_adapter::sessions::{self, CLIENTS, ClientLogs, DoorError, Talked, opencode};
+use index_store::{Registry, Standing};
 
 use super::plan_text::go_on;
 use super::session::{CHOICES, boundaries_answer, fork_answer};
+use crate::approve::Consent;
 use crate::args::{LogsArgs, OneSession, SessionVerb};
+use crate::compose::{self, Located};
+use crate::config::Settings;
 use crate::error::CliError;
 use crate::run::Run;
 use crate::text::put;
@@ -151,24 +155,17 @@ impl One {
 }
 
 fn list(run: &Run, home: &Home) -> Result<u8, CliError> {
-    if home.client == opencode::HARNESS {
-        return Err(CliError::Coded {
-            code: "NO_LIST",
-            message: "opencode lists its sessions itself, those of one project at a time".to_owned(),
-            hints: vec!["in that project: opencode session list".to_owned()],
-            exit: exit::DECISION,
-        });
-    }
-    let all = home.logs.sessions().map_err(|error| home.failed("-", error))?;
-    let entries = all.into_iter().filter_map(|(id, path)| {
-        let session = SessionKey::new(home.client, &id).ok()?.to_string();
+    // opencode tells the sessions of one project alone: of the one that is here.
+    let all = home.logs.listed(&run.start()?).map_err(|error| home.failed("all", error))?;
+    let entries = all.into_iter().filter_map(|one| {
+        let session = SessionKey::new(home.client, &one.id).ok()?.to_string();
         Some(wire::LogEntry {
             session: Some(session),
-            id,
+            id: one.id,
             harness: home.client,
-            cwd: home.logs.cwd_of(&path).map(|cwd| cwd.to_string_lossy().into_owned()),
-            created_at: written(&path).map(|at| at.0),
-            path: wire::absolute(&path),
+            cwd: one.cwd.map(|cwd| cwd.to_string_lossy().into_owned()),
+            created_at: one.written.map(|at| at.0),
+            path: wire::absolute(&one.path),
             parent: None,
             seed_length: None,
             subagent: false,
@@ -189,7 +186,8 @@ fn list(run: &Run, home: &Home) -> Result<u8, CliError> {
             }
             out.push('\n');
         }
-        put!(out, "{} in {}\n", text::count(answer.sessions.len() as u64, "session"), answer.home.line());
+        let of = if home.client == opencode::HARNESS { " of the project here" } else { "" };
+        put!(out, "{}{of} in {}\n", text::count(answer.sessions.len() as u64, "session"), answer.home.line());
         if let Some(newest) = answer.sessions.first().and_then(|newest| newest.session.as_deref()) {
             put!(out, "to see one: {}\n", home.next(run, &["show", newest]));
         }
@@ -286,6 +284,9 @@ fn fork(run: &Run, one: &One, at: Option<u64>, turn: Option<u32>, child: Option<
         Ok((boundary, one.home.logs.fork(&request)?))
     });
     let (boundary, made) = made.map_err(EngineError::Session)?;
+    if let Err(error) = remember(run, &one.key, &made) {
+        tracing::warn!(%error, "the workspace does not know the new session yet");
+    }
     let answer = wire::SessionForked {
         path: wire::absolute(&one.home.logs.location(&made.key).unwrap_or_default()),
         seed_length: made.seed_length,
@@ -295,6 +296,27 @@ fn fork(run: &Run, one: &One, at: Option<u64>, turn: Option<u32>, child: Option<
         child,
     };
     fork_answer(run, one.key.id(), &answer)
+}
+
+/// Tells the workspace that the session works in whose child the new one is, where there is one: it sees the points of the
+/// turns that it shares then, and its next turn is numbered after them.
+fn remember(run: &Run, source: &SessionKey, made: &SessionHeader) -> Result<(), CliError> {
+    let data = compose::data_dir(run)?;
+    let registry = Registry::new(data.clone());
+    let found = if made.cwd.is_dir() { registry.find(&made.cwd)? } else { None };
+    let Some(found) = found.filter(|found| found.standing == Standing::Known) else { return Ok(()) };
+    let located = Located::new(found, registry, data);
+    let settings = Settings::load(&run.world, Some(located.root()), run.global.force)?;
+    let opened = compose::open(run, located, settings, &|_, _| Ok(super::asker(run, Consent::Nobody)))?;
+    opened.engine.register_session(Session {
+        key: made.key.clone(),
+        parent: Some(source.clone()),
+        seed_length: Some(made.seed_length),
+        subagent_of: None,
+        turn: None,
+        seen: SystemClock.now(),
+    })?;
+    Ok(())
 }
 
 /// A log that can be read here can be cut; what its client thinks of it only the client knows.

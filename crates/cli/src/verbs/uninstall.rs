@@ -6,13 +6,13 @@
 use checkpoint_core::{DropWhich, EngineError};
 use harness_adapter::install::{self as hooks, Agent, Content, Scope};
 
-use super::init::{agent_lines, consent, entries, ignore_file, installed, shown_diff};
+use super::init::{HIDDEN, agent_lines, consent, entries, ignore_file, installed, shown_diff};
 use super::names;
 use crate::args::{ScopeChoice, UninstallArgs};
 use crate::compose;
 use crate::error::CliError;
 use crate::exit;
-use crate::install::{Around, Change, Read, Receipt, apply, digest, malformed, read};
+use crate::install::{Around, Change, Read, Receipt, apply, command, digest, malformed, read, remove_dirs, sweep};
 use crate::run::Run;
 use crate::text;
 use crate::text::put;
@@ -38,18 +38,18 @@ pub(crate) fn uninstall(run: &Run, args: &UninstallArgs) -> Result<u8, CliError>
         warnings: Vec::new(),
     };
     if !args.dry_run {
-        consent(run, &answer.files, "changing these files")?;
+        consent(run, &changes, &answer.files, "changing these files")?;
         let purge = if args.purge_data { Some(purge(run)?) } else { None };
         if !changes.is_empty() {
             let mut receipt = Receipt::open(data.path())?;
-            let dirs: Vec<_> = changes.iter().map(|c| (c, receipt.get(&c.before.real).map_or(0, |e| e.dirs))).collect();
             let backups = apply(&changes, &mut receipt)?;
             for (file, backup) in answer.files.iter_mut().zip(backups) {
                 file.backup = backup.as_deref().map(wire::absolute);
             }
-            for (change, made) in dirs {
-                remove_dirs(change, made);
-            }
+        }
+        if data.path().is_dir() {
+            forget_what_is_gone(&around, args, data.path())?;
+            answer.warnings.extend(sweep(&around, data.path(), &changes)?);
         }
         if let Some(dropped) = purge {
             answer.dropped = dropped;
@@ -64,17 +64,33 @@ pub(crate) fn uninstall(run: &Run, args: &UninstallArgs) -> Result<u8, CliError>
     Ok(if answer.files.is_empty() && answer.dropped == 0 { exit::NOTHING } else { exit::OK })
 }
 
-/// Directories that were made for a file go with it while nothing else is in them.
-fn remove_dirs(change: &Change, made: u32) {
-    if change.after.is_some() {
-        return;
-    }
-    let parents = change.before.real.ancestors().skip(1).take(made as usize);
-    for dir in parents {
-        if std::fs::remove_dir(dir).is_err() {
-            return;
+/// What the receipt says of files that are not there: of an `init` or `uninstall` that was killed, directories are left.
+fn forget_what_is_gone(around: &Around<'_>, args: &UninstallArgs, data: &std::path::Path) -> Result<(), CliError> {
+    let named = |agent: Agent| args.agent.is_empty() || args.agent.iter().any(|choice| choice.0 == agent);
+    let asked = args.scope.map(ScopeChoice::scope);
+    let mut gone = Vec::new();
+    let receipt = Receipt::look(data)?;
+    for agent in Agent::ALL.into_iter().filter(|agent| named(*agent)) {
+        let hidden = (agent == Agent::Claude).then(|| (Scope::Local, ignore_file(around)));
+        let places = around.places(agent).into_iter().map(|(scope, place)| (scope, place.path));
+        for (scope, path) in
+            places.chain(hidden).filter(|(s, _)| asked.is_none_or(|asked| agent.effective(asked) == *s))
+        {
+            let Ok(Read { real, text: None }) = read(&path, around.fence(scope)) else { continue };
+            if let Some(entry) = receipt.get(&real) {
+                gone.push((real, entry.dirs));
+            }
         }
     }
+    if gone.is_empty() {
+        return Ok(());
+    }
+    let mut receipt = Receipt::open(data)?;
+    for (real, dirs) in gone {
+        remove_dirs(&real, dirs);
+        receipt.forget(&real);
+    }
+    receipt.save()
 }
 
 fn agents(changes: &[Change], dry_run: bool) -> Vec<AgentEntry> {
@@ -170,6 +186,15 @@ fn settings(
             return Ok(Becomes::Text(before));
         }
     }
+    // The list of what was done may be lost. A file that holds what `init` makes where there is none, and nothing else, is
+    // one that it made.
+    let programs: std::collections::BTreeSet<_> = found.present.iter().map(|hook| hook.program.as_deref()).collect();
+    if let (None, 1, Some(Some(program))) = (&entry, programs.len(), programs.first()) {
+        let made = hooks::install(agent, "", &command(program, agent)?, &|_| true);
+        if made.is_ok_and(|made| made == text) {
+            return Ok(Becomes::Gone);
+        }
+    }
     let (after, empty) = hooks::uninstall(agent, text).map_err(|mistake| malformed(&place.path, &mistake))?;
     let created = entry.is_some_and(|entry| entry.created);
     Ok(if empty && created { Becomes::Gone } else { Becomes::Text(after) })
@@ -184,12 +209,27 @@ fn distrust(
 ) -> Result<Option<Change>, CliError> {
     let path = around.codex_config();
     let before = read(&path, None)?;
-    let (Some(now), Some(entry)) = (&before.text, receipt.get(&before.real)) else { return Ok(None) };
-    let after = if entry.after == digest(now) {
-        if entry.before.is_none() { None } else { receipt.backup(&entry) }
-    } else {
-        let ours = installed(Agent::Codex, place, text)?.trust;
-        Some(hooks::without_trust(now, &ours).map_err(|mistake| malformed(&path, &mistake))?)
+    let Some(now) = &before.text else { return Ok(None) };
+    let without =
+        |ours: &[hooks::TrustEntry]| hooks::without_trust(now, ours).map_err(|mistake| malformed(&path, &mistake));
+    let after = match receipt.get(&before.real) {
+        Some(entry) if entry.after == digest(now) => {
+            if entry.before.is_none() {
+                None
+            } else {
+                receipt.backup(&entry)
+            }
+        }
+        Some(_) => Some(without(&installed(Agent::Codex, place, text)?.trust)?),
+        // Nobody knows who said it; it is of hooks that go.
+        None => {
+            let mut ours = installed(Agent::Codex, place, text)?.trust;
+            ours.retain(|entry| hooks::trust_state(now, entry).is_ok_and(|state| state == hooks::Trust::Trusted));
+            if ours.is_empty() {
+                return Ok(None);
+            }
+            Some(without(&ours)?).filter(|after| !after.trim().is_empty())
+        }
     };
     let change =
         Change { agent: Agent::Codex, scope: Scope::User, path, before, after, executable: false, keep: false };
@@ -200,9 +240,11 @@ fn distrust(
 fn unhide(around: &Around<'_>, receipt: &Receipt) -> Result<Option<Change>, CliError> {
     let path = ignore_file(around);
     let before = read(&path, Some(around.root()))?;
-    let entry = receipt.get(&before.real);
-    let ours =
-        entry.is_some_and(|entry| entry.before.is_none() && Some(entry.after) == before.text.as_deref().map(digest));
+    let ours = match receipt.get(&before.real) {
+        Some(entry) => entry.before.is_none() && Some(entry.after) == before.text.as_deref().map(digest),
+        // Nobody else writes this.
+        None => before.text.as_deref() == Some(HIDDEN),
+    };
     let change =
         Change { agent: Agent::Claude, scope: Scope::Local, path, before, after: None, executable: false, keep: false };
     Ok(ours.then_some(change))

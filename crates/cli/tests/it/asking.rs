@@ -27,6 +27,18 @@ impl Kept {
 
 /// Runs with somebody at the terminal who types `typed`; gives the code and what was on standard error.
 fn asked(sandbox: &Sandbox, typed: &str, args: &[&str]) -> (u8, String) {
+    let (code, _, err) = run(sandbox, typed, args);
+    (code, err)
+}
+
+/// The same, that goes well; what was on standard output and standard error.
+fn told(sandbox: &Sandbox, typed: &str, args: &[&str]) -> (String, String) {
+    let (code, out, err) = run(sandbox, typed, args);
+    assert_eq!(code, 0, "{out}{err}");
+    (out, err)
+}
+
+fn run(sandbox: &Sandbox, typed: &str, args: &[&str]) -> (u8, String, String) {
     let (out, err) = (Kept::default(), Kept::default());
     let mut world = rwd::World::of_process();
     world.args = std::iter::once("rwd").chain(args.iter().copied()).map(Into::into).collect();
@@ -34,11 +46,12 @@ fn asked(sandbox: &Sandbox, typed: &str, args: &[&str]) -> (u8, String) {
     world.vars = BTreeMap::from([("HOME".into(), sandbox.home().into()), ("PATH".into(), bin)]);
     world.cwd = Some(sandbox.work());
     world.stdin = Box::new(std::io::Cursor::new(typed.to_owned()));
-    world.stdout = Box::new(out);
+    world.stdout = Box::new(out.clone());
     world.stderr = Box::new(err.clone());
     world.can_ask = true;
     (world.stdout_is_terminal, world.stderr_is_terminal) = (false, false);
-    (rwd::run(world), err.text())
+    let code = rwd::run(world);
+    (code, out.text(), err.text())
 }
 
 fn turned() -> Sandbox {
@@ -76,6 +89,18 @@ fn yes_goes_on() {
     assert_eq!(asked(&sandbox, "YES\n", &["undo"]).0, 0);
     assert_eq!(sandbox.read("a"), "agent\n");
     assert_eq!(asked(&sandbox, "\n", &["redo"]).0, 4);
+}
+
+/// The names of what is written are read once: before the yes.
+#[test]
+fn whoever_was_asked_is_not_told_the_names_again() {
+    let sandbox = turned();
+    let (out, err) = told(&sandbox, "y\n", &["to", "t1^"]);
+    assert!(err.contains("  a\n  b\n"), "{err}");
+    assert!(out.contains("2 files: 2 restored") && !out.contains("restored:\n"), "{out}");
+    // Nobody was asked: here they are.
+    let undone = sandbox.ok(&["undo", "--yes"]).out;
+    assert!(undone.contains("restored:\n  a\n  b\n"), "{undone}");
 }
 
 /// Hand-made paths: keep, overwrite or abort, and abort is the default.
@@ -128,9 +153,12 @@ fn init_shows_what_it_would_add_and_asks() {
     for typed in ["\n", "n\n", ""] {
         let (code, told) = asked(&sandbox, typed, &["init"]);
         assert_eq!(code, 4, "{told}");
-        assert!(told.contains("+    \"BeforeAgent\": [") && told.contains("Go on? [y/N] "), "{told}");
+        assert!(told.contains("hooks that come: BeforeAgent, ") && told.contains("Go on? [y/N] "), "{told}");
+        assert!(!told.contains("+    \"BeforeAgent\": ["), "{told}");
         assert!(!settings.exists() && !sandbox.data().exists());
     }
+    let (code, told) = asked(&sandbox, "d\n\n", &["init"]);
+    assert!(code == 4 && told.contains("+    \"BeforeAgent\": ["), "{told}");
     assert_eq!(asked(&sandbox, "y\n", &["init"]).0, 0);
     assert!(settings.exists());
     assert_eq!(asked(&sandbox, "\n", &["uninstall"]).0, 4);

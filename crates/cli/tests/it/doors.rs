@@ -9,22 +9,27 @@ use testkit::transcripts::{self, Told, id_of};
 
 use crate::sandbox::{Sandbox, Tree, tree};
 
-const CLIENTS: [&str; 3] = ["claude", "codex", "gemini"];
+pub(crate) const CLIENTS: [&str; 3] = ["claude", "codex", "gemini"];
 
 /// A workspace with two turns of a client, each with its points; the third turn is said and has none.
-struct Talk {
-    sandbox: Sandbox,
-    client: &'static str,
-    first: Tree,
+pub(crate) struct Talk {
+    pub(crate) sandbox: Sandbox,
+    pub(crate) client: &'static str,
+    pub(crate) first: Tree,
 }
 
 impl Talk {
-    fn new(client: &'static str) -> Self {
+    pub(crate) fn new(client: &'static str) -> Self {
+        Self::begun_by(client, "make it")
+    }
+
+    /// The same with another first prompt.
+    pub(crate) fn begun_by(client: &'static str, first: &str) -> Self {
         let sandbox = Sandbox::new();
         let id = id_of(1, 7);
         let cwd = sandbox.work();
         let cwd = cwd.to_str().unwrap();
-        let turns: Vec<Told> = ["make it", "change it", "spoil it"].into_iter().map(Told::plain).collect();
+        let turns: Vec<Told> = [first, "change it", "spoil it"].into_iter().map(Told::plain).collect();
         let home = sandbox.home();
         let (path, lines) = match client {
             "claude" => {
@@ -56,20 +61,20 @@ impl Talk {
         Self { first, ..talk }
     }
 
-    fn dir(&self) -> PathBuf {
+    pub(crate) fn dir(&self) -> PathBuf {
         self.sandbox.home().join(format!(".{}", self.client))
     }
 
-    fn logs(&self) -> Tree {
+    pub(crate) fn logs(&self) -> Tree {
         tree(&self.dir())
     }
 
-    fn session(&self) -> String {
+    pub(crate) fn session(&self) -> String {
         format!("{}:{}", self.client, id_of(1, 7))
     }
 
     /// What was there is as it was; the names of what is new.
-    fn made(&self) -> Vec<String> {
+    pub(crate) fn made(&self) -> Vec<String> {
         let now = self.logs();
         for (path, facts) in &self.first {
             assert_eq!(now.get(path), Some(facts), "{}", String::from_utf8_lossy(path));

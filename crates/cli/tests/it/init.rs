@@ -161,7 +161,17 @@ fn without_a_yes_nothing_is_written() {
     let home = tree(&world.home(""));
     let refused = world.sandbox.rwd(&["init"]);
     assert_eq!(refused.code, 4, "{refused:?}");
-    assert!(refused.err.contains("+++ ") && refused.err.contains("rwd init --yes"), "{}", refused.err);
+    // Enough to say yes to, and the way to every line of it.
+    for part in [
+        "settings.local.json (claude): ",
+        "hooks that come: UserPromptSubmit, PreToolUse",
+        "each runs: ",
+        "rwd init --dry-run",
+        "rwd init --yes",
+    ] {
+        assert!(refused.err.contains(part), "{part}: {}", refused.err);
+    }
+    assert!(refused.err.lines().count() < 15, "{}", refused.err);
     assert!(!world.claude().exists());
     assert_eq!(tree(&world.home("")), home);
 }
@@ -238,7 +248,81 @@ fn uninstall_works_without_the_data_directory() {
     assert_eq!(read(&world.claude()), before);
     assert!(!world.home(".config/opencode/plugin/rwd.js").exists());
     assert!(!world.home(".cline/hooks/PreToolUse").exists());
-    assert!(!read(&world.home(".codex/hooks.json")).contains("rwd"));
+    assert!(!world.home(".codex/hooks.json").exists());
+}
+
+/// Without the list of what was done: a file that holds nothing but ours goes, with what hid it, what trusted it, and the
+/// directory that was made for it; one that held something keeps it.
+#[test]
+fn uninstall_without_a_receipt_is_as_exact_as_with_one() {
+    for before in [None, Some("{\n  \"model\": \"x\"\n}\n"), Some("{\"hooks\": {\"Stop\": [{\"hooks\": []}]}}")] {
+        let world = World::new(&["claude", "codex", "gemini"]);
+        if let Some(before) = before {
+            put(&world.claude(), before);
+            put(&world.home(".gemini/settings.json"), before);
+        }
+        put(&world.home(".codex/config.toml"), "model = \"x\"\n");
+        let (work, home) = (world.sandbox.tree(), tree(&world.home("")));
+        world.sandbox.json(0, &["init", "--yes", "--trust-codex"]);
+        assert!(read(&world.home(".codex/config.toml")).contains("trusted_hash"));
+        fs::remove_dir_all(world.sandbox.data()).unwrap();
+        world.sandbox.json(0, &["uninstall", "--yes"]);
+        assert_eq!(world.sandbox.tree(), work, "{before:?}");
+        let mut now = tree(&world.home(""));
+        now.retain(|path, _| !path.starts_with(b".local"));
+        let mut then = home;
+        then.retain(|path, _| !path.starts_with(b".local"));
+        assert_eq!(now, then, "{before:?}");
+    }
+}
+
+/// What a killed process leaves beside settings: what is known to be elsewhere goes, anything else stays and is named.
+#[test]
+fn what_was_left_beside_settings_is_swept_when_it_is_nowhere_needed() {
+    let world = World::new(&["claude"]);
+    let before = "{\n  \"model\": \"x\"\n}\n";
+    put(&world.claude(), before);
+    let mut child = std::process::Command::new("true").spawn().unwrap();
+    let dead = child.id();
+    child.wait().unwrap();
+    let beside = |name: &str| world.claude().with_file_name(name);
+    let (empty, old, new) = (format!(".rwd-{dead}-0.tmp"), format!(".rwd-{dead}-1.tmp"), format!(".rwd-{dead}-2.tmp"));
+    let (theirs, alive, other) = (format!(".rwd-{dead}-3.tmp"), ".rwd-1-0.tmp".to_owned(), ".rwd-x-0.tmp".to_owned());
+    let planned = world.sandbox.json(0, &["init", "--dry-run"]);
+    assert_eq!(planned["files"].as_array().unwrap().len(), 1);
+    for (name, text) in
+        [(&empty, ""), (&old, before), (&theirs, "{\"only\": \"here\"}"), (&alive, before), (&other, before)]
+    {
+        put(&beside(name), text);
+    }
+    let checked = world.check("settings");
+    assert!(checked[0].to_string().contains(&empty) && !checked[0].to_string().contains(&alive), "{checked:?}");
+    let told = world.init();
+    assert!(told["warnings"].to_string().contains(&theirs), "{told}");
+    let there = |name: &str| beside(name).exists();
+    assert_eq!([&empty, &old, &theirs, &alive, &other].map(|name| there(name)), [false, false, true, true, true]);
+    // A part of what was to be written, when nothing is to be changed any more.
+    put(&beside(&new), &read(&world.claude())[..40]);
+    world.init();
+    assert!(!there(&new));
+    put(&beside(&new), &before[..9]);
+    world.sandbox.json(0, &["uninstall", "--yes"]);
+    assert!(!there(&new) && there(&theirs) && read(&world.claude()) == before);
+}
+
+/// Killed between the file and its directory: the next call takes the directory.
+#[test]
+fn directories_that_a_killed_uninstall_left_go_with_the_next() {
+    let world = World::new(&["claude", "opencode"]);
+    let work = world.sandbox.tree();
+    world.init();
+    let plugin = world.home(".config/opencode/plugin/rwd.js");
+    for file in [world.claude(), world.claude().with_file_name(".gitignore"), plugin.clone()] {
+        fs::remove_file(file).unwrap();
+    }
+    assert_eq!(world.sandbox.rwd(&["uninstall", "--yes"]).code, 6);
+    assert_eq!(world.sandbox.tree(), work);
+    assert!(!plugin.parent().unwrap().exists());
 }
 
 #[test]

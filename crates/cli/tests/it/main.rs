@@ -12,6 +12,7 @@ mod codes;
 mod config;
 mod conversation;
 mod counts;
+mod door_attacks;
 mod doors;
 mod dsh_home;
 mod folds;

@@ -17,6 +17,7 @@ store=$XDG_DATA_HOME/opencode
 echo "$1" >> "$store/calls"
 case "$1" in
 export) test -f "$store/$2.json" || { echo "Error: Session not found: $2" >&2; exit 1; }; cat "$store/$2.json" ;;
+session) printf '[{"id":"%s","title":"Shop","updated":2,"created":1,"projectId":"global","directory":"%s"}]\n' ses_dd248075dffeAAAAAAAAAAAAAA "$PWD" ;;
 import) id=$(sed 's/^{"info":{"id":"\([A-Za-z0-9_]*\)".*/\1/;q' "$2"); cat "$2" > "$store/$id.json"; echo "Imported session: $id" ;;
 esac
 "#;
@@ -137,6 +138,36 @@ fn files_and_conversation_go_back_and_the_child_counts_on() {
     assert_eq!((talk.sandbox.read("a").as_str(), again["cut"]["rule"].as_str()), ("0\n", Some("empty")), "{again}");
 }
 
+/// The program lists the sessions of the project here. A child that `session fork` made is known to the workspace, so that
+/// its first turn is numbered after those that it shares.
+#[test]
+fn sessions_are_listed_by_the_program_and_a_fork_is_remembered() {
+    let talk = Talk::new();
+    let listed = talk.json(0, &["session", "list", "--harness", "opencode"]);
+    let session = format!("opencode:{PARENT}");
+    assert_eq!(listed["sessions"][0]["session"], json!(session), "{listed}");
+    assert_eq!(listed["sessions"][0]["cwd"], json!(talk.sandbox.work()), "{listed}");
+    let forked = talk.json(0, &["session", "fork", &session, "--turn", "2"]);
+    let child = forked["child"].as_str().unwrap();
+    talk.hook(json!({ "hook": "chat.message", "sessionID": child, "messageID": id("msg", 90) }));
+    let log = talk.json(0, &["log", "--session", &format!("opencode:{child}")]);
+    let points = log["points"].as_array().unwrap();
+    let own = points.iter().filter(|point| point["session"] == json!(format!("opencode:{child}")));
+    assert_eq!(own.map(|point| &point["turn"]).collect::<Vec<_>>(), [&json!(3)], "{log}");
+    // Whoever names a session is told where it can be cut.
+    let named = talk.json(0, &["log", "--session", &session]);
+    let second = named["points"].as_array().unwrap().iter().find(|point| point["turn"] == json!(2)).unwrap();
+    assert_eq!((&second["cutBefore"], &second["cutAfter"]), (&json!(1), &json!(3)), "{named}");
+    let broken = talk.sandbox.home().join("broken");
+    fs::write(&broken, "#!/bin/sh\necho '{}'\n").unwrap();
+    fs::set_permissions(&broken, fs::Permissions::from_mode(0o755)).unwrap();
+    for (program, code) in [("/nowhere/opencode", "FORK_FAILED"), (broken.to_str().unwrap(), "UNSUPPORTED_FORMAT")] {
+        let refused = talk.rwd_by(program, &["session", "list", "--harness", "opencode"]);
+        let error: Value = serde_json::from_str(&refused.out).unwrap();
+        assert_eq!(error["error"]["code"], json!(code), "{refused:?}");
+    }
+}
+
 /// Starting the program takes seconds: captures, and files alone, never do.
 #[test]
 fn captures_and_files_alone_never_start_the_program() {
@@ -179,7 +210,6 @@ fn without_the_program_both_is_refused_and_files_go_back_alone() {
         talk.json(0, &["undo", "--yes"]);
     }
     assert_eq!(talk.sessions(), 1);
-    assert_eq!(talk.json(3, &["session", "list", "--harness", "opencode"])["error"]["code"], "NO_LIST");
     assert_eq!(talk.json(9, &["session", "show", "opencode:ses_0"])["error"]["code"], "SESSION_NOT_FOUND");
 }
 

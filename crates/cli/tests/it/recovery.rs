@@ -111,6 +111,31 @@ fn tj25_an_unfinished_operation_is_7_and_named_everywhere() {
     }
 }
 
+/// Whoever is at work on an operation ends it: a preview that waits for that offers nothing of it afterwards.
+#[test]
+fn a_preview_that_waited_for_an_operation_does_not_offer_to_settle_it() {
+    let sandbox = crashed();
+    let lock = std::fs::File::open(sandbox.store().join("lock")).unwrap();
+    lock.lock().unwrap();
+    let preview = std::thread::scope(|scope| {
+        let preview = scope.spawn(|| sandbox.json(0, &["preview", "latest~1"]));
+        // Long enough for it to have met the operation; where it has not, it finds none.
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        let data = DataDir::new(sandbox.data());
+        let workspace = Registry::new(data.clone()).list().unwrap().remove(0);
+        let index = data.workspace(&workspace.id).open_index(IndexOptions::default()).unwrap();
+        let id = OpId::from_bytes([7; 16]);
+        let ended = Operation { state: OpState::Done, ..index.operation(&id).unwrap().unwrap() };
+        let ops = vec![IndexOp::UpdateOperation { operation: Box::new(ended) }, IndexOp::CloseIntent { operation: id }];
+        index.apply(&Batch { follows: None, ops }).unwrap();
+        drop(lock);
+        preview.join().unwrap()
+    });
+    assert_eq!(preview["unfinished"], serde_json::Value::Null, "{preview}");
+    assert_eq!(preview["undecided"][0]["path"], "a", "{preview}");
+    assert!(!preview.to_string().contains("recover"), "{preview}");
+}
+
 /// What an operation kept of somebody else's is shown by its id.
 #[test]
 fn kept_content_is_shown_by_its_id() {

@@ -19,6 +19,7 @@ mod cline;
 mod codex;
 mod cursor;
 mod gemini;
+pub mod number;
 mod opencode;
 mod reader;
 pub mod state;

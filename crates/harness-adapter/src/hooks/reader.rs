@@ -16,6 +16,8 @@ const PATHS: usize = 64;
 /// The payload as JSON, if it is any.
 pub(super) fn value(payload: &[u8]) -> (Option<Value>, Vec<Problem>) {
     let problem = |why| vec![Problem { field: "payload".to_owned(), why }];
+    // Some shells put a mark of the encoding before what they hand on.
+    let payload = payload.strip_prefix(b"\xef\xbb\xbf").unwrap_or(payload);
     if payload.iter().all(u8::is_ascii_whitespace) {
         return (None, problem("is empty"));
     }

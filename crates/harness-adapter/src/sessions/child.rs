@@ -5,6 +5,7 @@ use std::{
     fs::File,
     io::{self, BufWriter, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use data_encoding::HEXLOWER;
@@ -37,12 +38,37 @@ pub(super) fn random() -> [u8; 16] {
     bytes
 }
 
+/// How the name of a log on its way ends.
+const TEMPORARY: &str = ".rwd-tmp";
+/// A log is written in seconds: one that was begun so long ago is nobody's any more.
+const ABANDONED: Duration = Duration::from_hours(1);
+
+/// Removes what processes that were killed left in a folder.
+fn sweep(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let hex = name.to_str().and_then(|name| name.strip_prefix('.')?.strip_suffix(TEMPORARY));
+        let ours = hex.is_some_and(|hex| hex.len() == 16 && hex.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let old = || {
+            let facts = entry.metadata().ok().filter(std::fs::Metadata::is_file)?;
+            facts.modified().ok()?.elapsed().ok()
+        };
+        if ours
+            && old().is_some_and(|age| age > ABANDONED)
+            && let Err(error) = std::fs::remove_file(entry.path())
+        {
+            tracing::debug!(%error, path = %entry.path().display(), "not removed");
+        }
+    }
+}
+
 impl Child {
     /// Begins a log in `folder`, which is there.
     pub(super) fn begin(folder: &Path, name: &str) -> Result<Self, DoorError> {
         let dir = Dir::open_root(folder).map_err(|error| DoorError::io("open", folder)(io::Error::other(error)))?;
+        sweep(folder);
         // A name that no client takes for a log.
-        let temp = format!(".{}.rwd-tmp", HEXLOWER.encode(&random()[..8]));
+        let temp = format!(".{}{TEMPORARY}", HEXLOWER.encode(&random()[..8]));
         let file = dir.create_file(temp.as_bytes()).map_err(DoorError::io("create", folder.join(&temp)))?;
         let out = BufWriter::with_capacity(1 << 17, file);
         let (folder, name) = (folder.to_owned(), name.to_owned());
@@ -57,14 +83,20 @@ impl Child {
         written.map_err(DoorError::io("write", self.folder.join(&self.temp)))
     }
 
-    /// Reads back what was written, and gives the log its name, durably.
-    pub(super) fn publish(mut self, id: &str) -> Result<PathBuf, DoorError> {
+    /// Reads back what was written, has it looked at under the name that it has so far, and gives the log its own name,
+    /// durably. What `check` refuses never had it.
+    pub(super) fn publish(
+        mut self,
+        id: &str,
+        check: impl FnOnce(&Path) -> Result<(), DoorError>,
+    ) -> Result<PathBuf, DoorError> {
         let (temp, path) = (self.folder.join(&self.temp), self.folder.join(&self.name));
         let synced = self.out.flush().and_then(|()| self.out.get_ref().sync_all());
         synced.map_err(DoorError::io("write", &temp))?;
         if self.reread().map_err(DoorError::io("read", &temp))? != self.sum.clone().finalize()[..] {
             return Err(DoorError::ReadBack { path });
         }
+        check(&temp)?;
         match self.dir.publish(self.temp.as_bytes(), self.name.as_bytes()) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 return Err(DoorError::AlreadyExists { id: id.to_owned() });

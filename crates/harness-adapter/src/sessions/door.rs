@@ -188,9 +188,44 @@ pub struct Talked {
     /// True when its last line is not whole: a crash, or a client that is writing.
     pub torn: bool,
     pub(super) marks: Vec<Mark>,
+    /// Where the last turn would end as far as was read, while nothing says that it has.
+    pub(super) rest: Option<Mark>,
+}
+
+/// Up to where a child holds its parent's conversation.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Upto {
+    /// In the unit of [`Mark::cut`].
+    pub(super) cut: u64,
+    /// The end of the last turn that is kept; `None` where nothing is.
+    end: Option<Mark>,
+}
+
+impl Upto {
+    /// Refuses a child, named by `path`, that does not hold exactly this: the parent may have been replaced or
+    /// rewritten between two looks at it.
+    pub(super) fn check(&self, child: &Talked, path: &Path) -> Result<(), DoorError> {
+        let turns = u32::try_from(child.turns.len()).unwrap_or(u32::MAX);
+        let same = match &self.end {
+            None => turns == 0,
+            Some(end) => {
+                let last = child.rest.as_ref().or(child.marks.last());
+                end.beat == Beat::TurnEnd(Turn(turns)) && last.is_some_and(|last| last.digest == end.digest)
+            }
+        };
+        if same && !child.torn { Ok(()) } else { Err(DoorError::ReadBack { path: path.to_owned() }) }
+    }
 }
 
 impl Talked {
+    /// What a fork shares was cut at an end, also where the client was killed in the last turn and its log shows none.
+    pub(super) fn end_what_is_shared(&mut self) {
+        let only_shared = self.parent.is_some() && !self.subagent && self.turns.len() == self.seed_turns;
+        if let Some(rest) = self.rest.take_if(|_| only_shared) {
+            self.marks.push(rest);
+        }
+    }
+
     /// Positions of beginnings and ends of turns.
     pub fn beats(&self) -> Vec<(Seq, Beat)> {
         self.marks.iter().zip(0..).map(|(mark, seq)| (Seq(seq), mark.beat)).collect()
@@ -236,11 +271,19 @@ pub trait Format: fmt::Debug + Send + Sync + 'static {
     fn harness(&self) -> &'static str;
     /// Reads the log of a session.
     fn read(&self, id: &str) -> Result<Talked, DoorError>;
-    /// True when the log of the session is there; cheap.
-    fn has(&self, id: &str) -> bool;
+    /// The file of a session's log, which is there; cheap.
+    fn find(&self, id: &str) -> Result<PathBuf, DoorError>;
+    /// True when there is something to read, whole or not.
+    fn has(&self, id: &str) -> bool {
+        !matches!(self.find(id), Err(DoorError::NotFound { .. }))
+    }
     /// The same where nothing that stands in the way of the answer is taken for a no.
     fn is_there(&self, id: &str) -> Result<bool, DoorError> {
-        Ok(self.has(id))
+        match self.find(id) {
+            Ok(_) => Ok(true),
+            Err(DoorError::NotFound { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
     /// See [`SessionLog::is_costly`].
     fn is_costly(&self, id: &str) -> bool {
@@ -251,8 +294,6 @@ pub trait Format: fmt::Debug + Send + Sync + 'static {
     fn sync(&self, path: &Path) -> Result<(), DoorError> {
         super::child::sync(path)
     }
-    /// The file of a session's log.
-    fn path(&self, id: &str) -> Option<PathBuf>;
     /// Whether the client opens a session without a prompt.
     fn opens_empty(&self) -> bool;
     /// Refuses what cannot be the id of a child: most clients name sessions by UUIDs.
@@ -264,12 +305,25 @@ pub trait Format: fmt::Debug + Send + Sync + 'static {
     fn name(&self, uuid: &str) -> String {
         uuid.to_owned()
     }
-    /// Writes the child's log, durable on return: the conversation up to `cut`, in the unit of [`Talked`]'s marks.
-    fn write(&self, id: &str, log: &Talked, cut: u64, child: &str) -> Result<PathBuf, DoorError>;
+    /// The directory that a child's log would be made in or below; `None` where that is the client's own affair.
+    fn folder(&self, log: &Talked) -> Option<PathBuf> {
+        log.path.parent().map(Path::to_owned)
+    }
+    /// Writes the child's log, durable on return: the conversation of `log` up to there and nothing else, or no log.
+    fn write(&self, id: &str, log: &Talked, upto: &Upto, child: &str) -> Result<PathBuf, DoorError>;
     /// Every session's id with the file of its log, without sub-agents.
     fn all(&self) -> Result<Vec<(String, PathBuf)>, DoorError>;
     /// The directory of a session, from the beginning of its log.
     fn cwd(&self, log: &Path) -> Option<PathBuf>;
+    /// See [`ClientLogs::listed`]; in any order.
+    fn listed(&self, within: &Path) -> Result<Vec<Listed>, DoorError> {
+        let _ = within;
+        let one = |(id, path): (String, PathBuf)| {
+            let (cwd, written) = (self.cwd(&path), written(&path));
+            Listed { id, path, cwd, written }
+        };
+        Ok(self.all()?.into_iter().map(one).collect())
+    }
 }
 
 /// The session logs of one client.
@@ -294,20 +348,58 @@ impl<F: Format> Door<F> {
     }
 
     /// Where a log is cut. A client that went back has two ends of one turn, which are the same cut.
-    fn cut(&self, id: &str, log: &Talked, boundary: Option<BoundarySeq>) -> Result<u64, DoorError> {
-        let cut = match boundary {
-            Some(boundary) => log.mark(boundary.seq(), id)?.cut,
-            None => 0,
-        };
+    fn cut(&self, id: &str, log: &Talked, boundary: Option<BoundarySeq>) -> Result<Upto, DoorError> {
+        let end = boundary.map(|boundary| log.mark(boundary.seq(), id).cloned()).transpose()?;
+        let cut = end.as_ref().map_or(0, |end| end.cut);
         if cut == 0 && !self.0.opens_empty() {
             return Err(DoorError::Empty { id: id.to_owned() });
         }
-        Ok(cut)
+        Ok(Upto { cut, end: end.filter(|end| end.beat != Beat::TurnEnd(Turn(0))) })
     }
+
+    /// The child, from the log as it is read once here; see [`SessionLog::fork_exactly`].
+    fn make(&self, request: &ForkRequest, prefix: Option<&str>) -> Result<SessionHeader, SessionError> {
+        let source = &request.source;
+        self.ours(source)?;
+        let failed = |error| translate(source, error);
+        self.0.check_id(&request.child).map_err(failed)?;
+        if self.0.is_there(&request.child).map_err(failed)? {
+            return Err(SessionError::AlreadyExists(request.child.clone()));
+        }
+        let log = self.0.read(source.id()).map_err(failed)?;
+        let upto = match (self.cut(source.id(), &log, request.boundary), prefix, request.boundary) {
+            (Err(DoorError::NoPosition { seq, .. }), Some(_), _) => Err(seq),
+            (Ok(Upto { end: Some(end), .. }), Some(prefix), Some(at)) if end.digest != prefix => Err(at.seq()),
+            (upto, ..) => Ok(upto.map_err(failed)?),
+        };
+        let upto = upto.map_err(|seq| SessionError::PrefixChanged { session: source.clone(), seq })?;
+        self.0.write(source.id(), &log, &upto, &request.child).map_err(failed)?;
+        // By the child alone: the parent may be another one by now, and this one holds what was asked for.
+        let child = SessionKey::new(self.0.harness(), &request.child);
+        let child = child.map_err(|_| SessionError::AlreadyExists(request.child.clone()))?;
+        Ok(self.head(&child, &self.talk(&child)?))
+    }
+}
+
+/// A session in a list.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Listed {
+    /// Its id.
+    pub id: String,
+    /// The file that holds its log.
+    pub path: PathBuf,
+    /// Where it works, where that is told.
+    pub cwd: Option<PathBuf>,
+    /// When it was written last, in milliseconds since 1970.
+    pub written: Option<Timestamp>,
 }
 
 /// Logs of a client, with what people are shown of them.
 pub trait ClientLogs: SessionLog {
+    /// Every session, the one written last first. Of a client that tells those of one project alone: of the one that has
+    /// the directory `within`.
+    fn listed(&self, within: &Path) -> Result<Vec<Listed>, DoorError>;
     /// Reads a session's log.
     fn talked(&self, id: &str) -> Result<Talked, DoorError>;
     /// Every session's id with the file of its log, the one written last first.
@@ -317,6 +409,12 @@ pub trait ClientLogs: SessionLog {
 }
 
 impl<F: Format> ClientLogs for Door<F> {
+    fn listed(&self, within: &Path) -> Result<Vec<Listed>, DoorError> {
+        let mut all = self.0.listed(within)?;
+        all.sort_by_cached_key(|one| (std::cmp::Reverse(one.written), one.id.clone()));
+        Ok(all)
+    }
+
     fn talked(&self, id: &str) -> Result<Talked, DoorError> {
         self.0.read(id)
     }
@@ -330,6 +428,15 @@ impl<F: Format> ClientLogs for Door<F> {
     fn cwd_of(&self, log: &Path) -> Option<PathBuf> {
         self.0.cwd(log)
     }
+}
+
+/// Refuses a directory, or the first one above it that is there, in which nothing can be made: files would go back and
+/// the conversation could not.
+fn takes_files(folder: &Path) -> Result<(), DoorError> {
+    let there = folder.ancestors().find(|dir| dir.symlink_metadata().is_ok()).unwrap_or(folder);
+    let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+    let able = if there.is_dir() { rustix::fs::access(there, access) } else { Err(rustix::io::Errno::NOTDIR) };
+    able.map_err(|error| DoorError::io("make a log in", there)(error.into()))
 }
 
 /// When a file was last written.
@@ -372,25 +479,21 @@ impl<F: Format> SessionLog for Door<F> {
 
     fn check_fork(&self, session: &SessionKey, boundary: Option<BoundarySeq>) -> Result<(), SessionError> {
         let log = self.talk(session)?;
-        self.cut(session.id(), &log, boundary).map(drop).map_err(|error| translate(session, error))
+        let look = || {
+            self.cut(session.id(), &log, boundary)?;
+            self.0.folder(&log).map_or(Ok(()), |folder| takes_files(&folder))
+        };
+        look().map_err(|error| translate(session, error))
     }
 
     /// The notice is not written: no client was seen to take a row of ours at the end of a log. What was restored is
     /// told by the hook of the next prompt.
     fn fork(&self, request: &ForkRequest) -> Result<SessionHeader, SessionError> {
-        let source = &request.source;
-        self.ours(source)?;
-        let make = || {
-            self.0.check_id(&request.child)?;
-            if self.0.is_there(&request.child)? {
-                return Err(DoorError::AlreadyExists { id: request.child.clone() });
-            }
-            let log = self.0.read(source.id())?;
-            let cut = self.cut(source.id(), &log, request.boundary)?;
-            self.0.write(source.id(), &log, cut, &request.child)
-        };
-        make().map_err(|error| translate(source, error))?;
-        self.find_child(request)?.ok_or_else(|| SessionError::NotFound(source.clone()))
+        self.make(request, None)
+    }
+
+    fn fork_exactly(&self, request: &ForkRequest, prefix: &str) -> Result<SessionHeader, SessionError> {
+        self.make(request, Some(prefix))
     }
 
     fn find_child(&self, request: &ForkRequest) -> Result<Option<SessionHeader>, SessionError> {
@@ -440,6 +543,6 @@ impl<F: Format> SessionLog for Door<F> {
 
     fn location(&self, session: &SessionKey) -> Option<PathBuf> {
         self.ours(session).ok()?;
-        self.0.path(session.id())
+        self.0.find(session.id()).ok()
     }
 }

@@ -3,15 +3,20 @@
 use std::{
     borrow::Cow,
     fs::File,
-    io::{self, BufRead, BufReader, Read, Take},
+    io::{self, BufRead, BufReader, Read, Seek as _, SeekFrom, Take},
     path::Path,
 };
 
 use durable_fs::open_regular;
 use serde_json::value::RawValue;
 
+use crate::hooks::mend;
+
 /// Longer lines are not held in memory. Clients put whole files and pictures into one line, but not this much.
 pub(super) const LONGEST: usize = 256 << 20;
+
+/// What is looked for at the beginning of a log is found in so many bytes, or is not there.
+pub(super) const BEGINNING: u64 = 8 << 20;
 
 /// How a line ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,6 +58,35 @@ impl Lines {
         let length = file.metadata()?.len();
         let from = BufReader::with_capacity(1 << 17, file.take(length));
         Ok(Self { from, longest: LONGEST, number: 0, offset: 0, line: Vec::new() })
+    }
+
+    /// The same of its first `most` bytes: the line that goes beyond them is torn.
+    pub(super) fn open_begin(path: &Path, most: u64) -> io::Result<Self> {
+        let mut lines = Self::open(path)?;
+        let all = lines.from.get_ref().limit();
+        lines.from.get_mut().set_limit(all.min(most));
+        Ok(lines)
+    }
+
+    /// The same of its last `most` bytes, from the first line that begins in them; and whether that is all of it. Lines
+    /// are numbered and placed from there.
+    pub(super) fn open_end(path: &Path, most: u64) -> io::Result<(Self, bool)> {
+        let mut file = open_regular(path)?;
+        let length = file.metadata()?.len();
+        let skipped = length.saturating_sub(most);
+        // One byte more: the line before it may end there.
+        file.seek(SeekFrom::Start(skipped.saturating_sub(1)))?;
+        let from = BufReader::with_capacity(1 << 17, file.take(length.min(most.saturating_add(1))));
+        let mut lines = Self { from, longest: LONGEST, number: 0, offset: 0, line: Vec::new() };
+        if skipped > 0 {
+            lines.next()?;
+        }
+        Ok((lines, skipped == 0))
+    }
+
+    /// How many bytes were asked for so far.
+    pub(super) const fn read(&self) -> u64 {
+        self.offset
     }
 
     /// The next line, if there is one.
@@ -103,6 +137,8 @@ pub(super) fn text<'a>(raw: Option<&'a RawValue>) -> Option<Cow<'a, str>> {
     serde_json::from_str::<&'a str>(raw)
         .map(Cow::Borrowed)
         .or_else(|_| serde_json::from_str::<String>(raw).map(Cow::Owned))
+        // Clients cut texts in the middle of a character.
+        .or_else(|_| serde_json::from_str::<String>(&mend(raw)).map(Cow::Owned))
         .ok()
 }
 
@@ -143,6 +179,43 @@ mod tests {
     }
 
     #[test]
+    fn the_end_of_a_file_begins_with_a_line_of_its_own() {
+        let scratch = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(scratch.path(), b"one\ntwo\nthree\n").unwrap();
+        for (most, first, all) in [
+            (99, "one", true),
+            (14, "one", true),
+            (13, "two", false),
+            (10, "two", false),
+            (9, "three", false),
+            (6, "three", false),
+        ] {
+            let (mut lines, whole) = Lines::open_end(scratch.path(), most).unwrap();
+            let line = lines.next().unwrap().unwrap();
+            assert_eq!((str::from_utf8(line.text).unwrap(), whole), (first, all), "{most}");
+            while lines.next().unwrap().is_some() {}
+            assert!(lines.read() <= most + 1, "{most}");
+        }
+        assert!(Lines::open_end(scratch.path(), 3).unwrap().0.next().unwrap().is_none());
+    }
+
+    #[test]
+    fn the_beginning_of_a_file_ends_where_it_was_said() {
+        let scratch = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(scratch.path(), b"one\ntwo\nthree\n").unwrap();
+        for (most, wanted) in [(99, vec!["one", "two", "three"]), (6, vec!["one", "tw"]), (4, vec!["one"]), (0, vec![])]
+        {
+            let mut lines = Lines::open_begin(scratch.path(), most).unwrap();
+            let mut texts = Vec::new();
+            while let Some(line) = lines.next().unwrap() {
+                texts.push(String::from_utf8(line.text.to_vec()).unwrap());
+            }
+            assert_eq!(texts, wanted, "{most}");
+            assert!(lines.read() <= most, "{most}");
+        }
+    }
+
+    #[test]
     fn an_empty_file_has_no_line() {
         assert!(read(b"", 4).is_empty());
     }
@@ -152,6 +225,7 @@ mod tests {
         let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
         assert_eq!(text(Some(&raw(r#""a\"b""#))).as_deref(), Some("a\"b"));
         assert_eq!(text(Some(&raw(r#""plain""#))).as_deref(), Some("plain"));
+        assert_eq!(text(Some(&raw(r#""a\ud83d""#))).as_deref(), Some("a\u{fffd}"));
         assert_eq!(text(Some(&raw("7"))), None);
     }
 }

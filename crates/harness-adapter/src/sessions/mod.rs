@@ -11,8 +11,8 @@ mod lines;
 pub mod opencode;
 mod turn_keys;
 
-pub use door::{ClientLogs, Door, DoorError, Talked, TurnSeen, written};
-pub use turn_keys::{TurnKey, expected_position, turn_keys};
+pub use door::{ClientLogs, Door, DoorError, Listed, Talked, TurnSeen, written};
+pub use turn_keys::{NewestKeys, TurnKey, expected_position, newest_keys, turn_keys};
 
 use std::{path::PathBuf, sync::Arc};
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use checkpoint_core::{Seq, SessionError, Turn};
 
-use super::{claude, codex, door::DoorError, gemini};
+use super::{claude, codex, door::DoorError, gemini, lines::Lines};
 
 /// A user's turn.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,14 +26,54 @@ pub struct TurnKey {
 /// [`SessionError::Unsupported`] for a harness whose transcripts are no files that can be read here,
 /// [`SessionError::Harness`] when the file cannot be read.
 pub fn turn_keys(harness: &str, transcript: &Path) -> Result<Vec<TurnKey>, SessionError> {
+    let whole = || Lines::open(transcript).map_err(DoorError::io("open", transcript));
     let read = match harness {
-        claude::HARNESS => claude::keys(transcript),
+        claude::HARNESS => whole().and_then(|mut lines| claude::keys(&mut lines, transcript)),
         codex::HARNESS => codex::keys(transcript),
-        gemini::HARNESS => gemini::keys(transcript),
+        gemini::HARNESS => whole().and_then(|mut lines| gemini::keys(&mut lines, transcript)),
         _ => return Err(SessionError::Unsupported),
     };
     let keys = read.map_err(|error: DoorError| SessionError::Harness { source: error.into() })?;
     Ok(keys.into_iter().zip(1..).map(|(key, turn)| TurnKey { turn: Turn(turn), key }).collect())
+}
+
+/// The user's turns at the end of a transcript.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NewestKeys {
+    /// The harness's own names of them, as in [`TurnKey::key`], in the order in which they were asked.
+    pub keys: Vec<Option<String>>,
+    /// True when these are all turns of it, so that the first is turn 1.
+    pub whole: bool,
+    /// So many bytes were read.
+    pub read: u64,
+}
+
+/// The same of a transcript's last `most` bytes, for who may not wait until a long one is read. A log that it goes on from is
+/// read too where both are no longer than that.
+///
+/// # Errors
+///
+/// As of [`turn_keys`].
+pub fn newest_keys(harness: &str, transcript: &Path, most: u64) -> Result<NewestKeys, SessionError> {
+    let look = || -> Result<NewestKeys, DoorError> {
+        let (mut lines, all) = Lines::open_end(transcript, most).map_err(DoorError::io("open", transcript))?;
+        let keys = match harness {
+            claude::HARNESS => claude::keys(&mut lines, transcript)?,
+            codex::HARNESS => codex::keys_in(&mut lines, transcript)?,
+            _ => gemini::keys(&mut lines, transcript)?,
+        };
+        let (read, bases) = (lines.read(), if harness == codex::HARNESS { codex::before(transcript)? } else { 0 });
+        if all && bases > 0 && read.saturating_add(bases) <= most {
+            return Ok(NewestKeys { keys: codex::keys(transcript)?, whole: true, read: read + bases });
+        }
+        Ok(NewestKeys { keys, whole: all && bases == 0, read })
+    };
+    match harness {
+        claude::HARNESS | codex::HARNESS | gemini::HARNESS => {
+            look().map_err(|error| SessionError::Harness { source: error.into() })
+        }
+        _ => Err(SessionError::Unsupported),
+    }
 }
 
 /// Where a turn begins, or ends, in a log in which every turn before it ended once: positions count beginnings and ends of

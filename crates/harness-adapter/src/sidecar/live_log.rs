@@ -119,6 +119,35 @@ fn host_error(error: CallError, request: &ForkRequest) -> SessionError {
     }
 }
 
+impl LiveLogs {
+    /// Has the host make the child.
+    fn ask_for_child(&self, request: &ForkRequest) -> Result<SessionHeader, SessionError> {
+        let asked = SessionFork {
+            session: self.name(&request.source),
+            boundary: request.boundary.map(|boundary| boundary.seq().0),
+            child: request.child.clone(),
+            notice: request.notice.clone(),
+        };
+        let made = self.peer.call(&asked, &|| true).map_err(|error| host_error(error, request))?;
+        if made.child != request.child {
+            let source = format!("the host made {} instead of {}", made.child, request.child).into();
+            return Err(SessionError::Harness { source });
+        }
+        let key = SessionKey::new(request.source.harness(), &request.child)
+            .map_err(|error| SessionError::Harness { source: Box::new(error) })?;
+        let cwd = self.header(&request.source).map_or_else(|_| PathBuf::new(), |header| header.cwd);
+        let header = SessionHeader {
+            key: key.clone(),
+            parent: Some(request.source.clone()),
+            seed_length: request.boundary.map_or(0, |boundary| boundary.seq().0 + 1),
+            cwd,
+            subagent: false,
+        };
+        self.children.write().unwrap_or_else(PoisonError::into_inner).insert(key, header.clone());
+        Ok(header)
+    }
+}
+
 #[deny(clippy::missing_trait_methods, reason = "a method that is not passed on would answer for no harness")]
 impl SessionLog for LiveLogs {
     fn can_fork(&self, session: &SessionKey) -> bool {
@@ -191,36 +220,19 @@ impl SessionLog for LiveLogs {
 
     /// The host's own door comes first: a session that it has in its memory is its own to cut.
     fn fork(&self, request: &ForkRequest) -> Result<SessionHeader, SessionError> {
-        let door = self.door(&request.source);
-        if !self.peer.offers::<SessionFork>() {
-            return match door {
-                Door::Files(files) => files.fork(request),
-                _ => Err(SessionError::Unsupported),
-            };
+        match self.door(&request.source) {
+            _ if self.peer.offers::<SessionFork>() => self.ask_for_child(request),
+            Door::Files(files) => files.fork(request),
+            _ => Err(SessionError::Unsupported),
         }
-        let asked = SessionFork {
-            session: self.name(&request.source),
-            boundary: request.boundary.map(|boundary| boundary.seq().0),
-            child: request.child.clone(),
-            notice: request.notice.clone(),
-        };
-        let made = self.peer.call(&asked, &|| true).map_err(|error| host_error(error, request))?;
-        if made.child != request.child {
-            let source = format!("the host made {} instead of {}", made.child, request.child).into();
-            return Err(SessionError::Harness { source });
+    }
+
+    /// What the host cuts is what the host has: it is not told the digest.
+    fn fork_exactly(&self, request: &ForkRequest, prefix: &str) -> Result<SessionHeader, SessionError> {
+        match self.door(&request.source) {
+            Door::Files(files) if !self.peer.offers::<SessionFork>() => files.fork_exactly(request, prefix),
+            _ => self.fork(request),
         }
-        let key = SessionKey::new(request.source.harness(), &request.child)
-            .map_err(|error| SessionError::Harness { source: Box::new(error) })?;
-        let cwd = self.header(&request.source).map_or_else(|_| PathBuf::new(), |header| header.cwd);
-        let header = SessionHeader {
-            key: key.clone(),
-            parent: Some(request.source.clone()),
-            seed_length: request.boundary.map_or(0, |boundary| boundary.seq().0 + 1),
-            cwd,
-            subagent: false,
-        };
-        self.children.write().unwrap_or_else(PoisonError::into_inner).insert(key, header.clone());
-        Ok(header)
     }
 
     fn find_child(&self, request: &ForkRequest) -> Result<Option<SessionHeader>, SessionError> {

@@ -69,6 +69,21 @@ fn c004_33_a_child_is_the_parents_prefix_and_an_end_seed() {
     assert_eq!(home.logs().host_list().unwrap(), 2);
 }
 
+/// The plan knows the digest of what it cuts: a log that is another one by now is not cut, and nothing is left.
+#[test]
+fn a_log_that_is_another_one_since_the_plan_makes_no_child() {
+    let home = Home::of(&["02-edits-3turn"]);
+    let logs = logs(&home);
+    let key = SessionKey::new("dsh", "edits3").unwrap();
+    let planned = logs.prefix_digest(&key, Seq(101)).unwrap();
+    let boundary = boundary_at(&key, &logs.beats(&key, Seq(0)).unwrap(), Seq(101)).ok();
+    let request = |child: &str| ForkRequest { source: key.clone(), boundary, child: child.into(), notice: None };
+    let refused = logs.fork_exactly(&request("child"), &"0".repeat(64)).unwrap_err();
+    assert_eq!(refused.code(), "PREFIX_CHANGED", "{refused}");
+    assert!(home.new_files().is_empty());
+    assert_eq!(logs.fork_exactly(&request("child"), &planned).unwrap().seed_length, 102);
+}
+
 /// What the running host made of the same request (case 04), but for its id, its time of creation and the time of its
 /// end-seed: the host writes the present time there, the checklist has that of the last event.
 #[test]

@@ -39,6 +39,8 @@ pub(super) const CLIENT: Client = Client {
         Ok(fs::read(project.join(format!("{session}.jsonl")))?)
     },
     takes_empty: false,
+    works_on: true,
+    mcp: Some((&["mcp", "add", "rwd", "--", "rwd", "mcp"], &["mcp", "get", "rwd"])),
     interrupts: &[Signal::INT, Signal::KILL],
     habit: |_| Ok(()),
 };

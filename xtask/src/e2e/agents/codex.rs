@@ -56,6 +56,8 @@ trust_level = "trusted"
     },
     record: |world, session| Ok(fs::read(rollout(world, session)?)?),
     takes_empty: true,
+    works_on: false,
+    mcp: Some((&["mcp", "add", "rwd", "--", "rwd", "mcp"], &["mcp", "get", "rwd"])),
     interrupts: &[Signal::INT, Signal::KILL],
     habit: |_| Ok(()),
 };

@@ -23,6 +23,7 @@ pub(super) const CLIENT: Client = Client {
             "general": { "enableAutoUpdate": false, "enableAutoUpdateNotification": false },
             "model": { "name": MODEL },
         });
+        begin_in_a_young_minute();
         world.write_home(".gemini/settings.json", &format!("{settings:#}\n"))
     },
     environment: |world| {
@@ -50,9 +51,22 @@ pub(super) const CLIENT: Client = Client {
         Ok(fs::read(log.ok_or("no chat log")?)?)
     },
     takes_empty: false,
+    works_on: false,
+    mcp: Some((&["mcp", "add", "rwd", "rwd", "mcp"], &["mcp", "list"])),
     interrupts: &[Signal::KILL],
     habit: blocked_by_any_failure,
 };
+
+/// A resume in another minute leaves a second file of the session, and the client's next start removes that with the log of
+/// the session itself (docs/conversation-doors.md): the three turns of the parent are played in one minute.
+fn begin_in_a_young_minute() {
+    #[expect(clippy::disallowed_methods, reason = "the client names its files by the minute of this clock")]
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let second = since.as_secs() % 60;
+    if second > 15 {
+        std::thread::sleep(std::time::Duration::from_secs(61 - second));
+    }
+}
 
 /// A hook that ends with 2 or more and has a word to say, if only its shell's, keeps the prompt from the model. So ours
 /// always end with 0.

@@ -1,6 +1,7 @@
 //! Claude Code, Codex, Gemini CLI and opencode: real programs with scripted models. What differs between them is here and
 //! in a file for each; what is played is in [`scenario`].
 
+mod background;
 mod claude;
 mod codex;
 mod disk;
@@ -43,6 +44,12 @@ struct Client {
     takes_empty: bool,
     /// How the third turn is stopped in the middle of a command; all is played once for each.
     interrupts: &'static [Signal],
+    /// Turns whose work goes on after the model's last word, where the scripted model can ask for such: see
+    /// [`background`].
+    works_on: bool,
+    /// How the client is told of `rwd mcp` (docs/mcp.md), and what then shows that it knows; `None` where its page has no
+    /// command.
+    mcp: Option<(&'static [&'static str], &'static [&'static str])>,
     /// A habit of the client that rwd's way to install its hooks is an answer to, checked once all else is over.
     habit: fn(&World) -> Result,
 }
@@ -77,6 +84,12 @@ pub(super) fn run_inside(name: &str, rwd: &Path, scratch: &Path) -> Result {
     for signal in client.interrupts {
         let world = World::set(client, rwd, &scratch.join(spelt(*signal)), *signal)?;
         let played = scenario::play(&world);
+        world.end_strays();
+        played.map_err(|error| format!("{error}\n{}", world.last_words()))?;
+    }
+    if client.works_on {
+        let world = World::set(client, rwd, &scratch.join("background"), Signal::INT)?;
+        let played = background::play(&world);
         world.end_strays();
         played.map_err(|error| format!("{error}\n{}", world.last_words()))?;
     }

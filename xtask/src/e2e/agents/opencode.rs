@@ -41,6 +41,8 @@ pub(super) const CLIENT: Client = Client {
     },
     record: |world, session| world.client_says("export", &["export", session]),
     takes_empty: true,
+    works_on: false,
+    mcp: None,
     interrupts: &[Signal::KILL],
     habit: |_| Ok(()),
 };

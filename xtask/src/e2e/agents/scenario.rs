@@ -29,6 +29,19 @@ pub(super) fn scripts() -> Value {
             [["edit", { "path": "app.txt", "old": "line two", "new": "line four" }]],
             [["bash", { "command": "cat out/report.txt seed.txt price.txt" }]],
         ] },
+        "b1": { "say": "", "end": "The first is done.", "steps": [[["write", { "path": "one.txt", "content": "one\n" }]]] },
+        "b2": { "say": "Asking a helper.", "end": "The helper was asked.", "steps": [
+            [["agent", { "prompt": "Write the helper's files. #help" }]],
+        ] },
+        "help": { "say": "", "end": "The helper is done.", "steps": [
+            [["write", { "path": "helper.txt", "content": "by the helper\n" }]],
+            [["bash", { "command": "echo by its shell >> helper.txt; rm seed.txt" }]],
+        ] },
+        "b3": { "say": "In the background.", "end": "It was begun.", "steps": [
+            [["bash", { "command": "echo begun > late.txt; sleep 2; echo ended >> late.txt; rm old.txt", "background": true }]],
+        ] },
+        "b4": { "say": "", "end": "The fourth is done.", "steps": [[["write", { "path": "one.txt", "content": "four\n" }]]] },
+        "b5": { "say": "", "end": "The fifth is done.", "steps": [[["write", { "path": "five.txt", "content": "five\n" }]]] },
         "t5": { "say": "", "end": "Turn five is done.", "steps": [] },
     })
 }
@@ -51,7 +64,22 @@ pub(super) fn play(world: &World) -> Result {
     let said = world.without_rwd(|| world.turn("without-rwd", &(client.resume)(&played, "Anything. #t5")))?;
     expect(said.contains("Turn five is done."), &format!("without rwd the client said {said}"))?;
     uninstalled(world, &settings)?;
+    knows_mcp(world)?;
     (client.habit)(world)
+}
+
+/// The command of docs/mcp.md is one that the client takes, and what it then runs is `rwd mcp`.
+fn knows_mcp(world: &World) -> Result {
+    let Some((add, shown)) = world.client.mcp else { return Ok(()) };
+    world.client_tells("mcp-add", add)?;
+    let said = world.client_tells("mcp-shown", shown)?;
+    // Claude Code and Codex say the program and its arguments on lines of their own.
+    let line = |start: &str, end: &str| said.lines().any(|line| line.trim().starts_with(start) && line.ends_with(end));
+    let known = said.contains("rwd mcp") || line("Command: rwd", "rwd") && line("Args: mcp", "mcp");
+    let known = known || line("command: rwd", "rwd") && line("args: mcp", "mcp");
+    expect(known, &format!("the client does not know the server: {said}"))?;
+    println!("{}: took the command of docs/mcp.md", world.client.name);
+    Ok(())
 }
 
 /// Files and conversation go back together, and come again; the child that went on.
@@ -81,7 +109,7 @@ fn told_once(first: &[Value], last: &[Value]) -> Result {
 }
 
 /// A repository with something to lose.
-fn repository(world: &World) -> Result {
+pub(super) fn repository(world: &World) -> Result {
     world.git(&["init", "-q", "-b", "main", "."])?;
     for (path, text) in
         [("README.md", "# shop\n"), ("old.txt", "old\n"), ("seed.txt", "seed\n"), ("price.txt", "apple 3\n")]
@@ -139,7 +167,7 @@ fn three_turns(world: &World) -> Result<(String, Vec<Files>)> {
 }
 
 /// The log has these turns of a session and no others: the first point of each, and the last of those that ended.
-fn recorded(world: &World, session: &str, turns: &[(u64, bool)]) -> Result {
+pub(super) fn recorded(world: &World, session: &str, turns: &[(u64, bool)]) -> Result {
     let log = world.rwd(&["log", "--all"])?;
     let named = format!("{}:{session}", world.client.name);
     let points = log["points"].as_array().ok_or("no points")?.iter().filter(|point| point["session"] == named.as_str());
@@ -178,13 +206,23 @@ fn restored(world: &World, done: &Value, wanted: &Files) -> Result {
 
 /// The model gets the conversation up to the cut, one notice and the new prompt, and nothing else.
 fn went_on(world: &World, child: &str) -> Result {
+    let first = remembers(world, child, &PROMPTS[..2], NEXT)?;
+    told_once(&first, world.model.turns("talk")?.last().ok_or("no request")?)?;
+    let edited = fs::read_to_string(world.shop.join("app.txt"))?;
+    expect(edited.contains("line four"), &format!("the child's edit failed: {edited}"))
+}
+
+/// Plays the prompt `next` in a child. Its first request, which this gives, has what the parent's request had before the
+/// last of `prompts`, item for item, a notice and `next`, and nothing else.
+pub(super) fn remembers(world: &World, child: &str, prompts: &[&str], next: &str) -> Result<Vec<Value>> {
+    let [.., before, dropped] = prompts else { return Err("nothing is dropped".into()) };
     let parent = world.model.turns("talk")?;
     let begun = parent.len();
-    world.turn("turn-4", &(world.client.resume)(child, NEXT))?;
-    let second = parent.iter().map(|talk| spoken(talk)).find(|talk| at_prompt(talk, PROMPTS[1]).is_some());
-    let second = second.ok_or("no request of turn 2")?;
-    let prefix = &second[..at_prompt(&second, PROMPTS[1]).unwrap_or_default()];
-    expect(at_prompt(prefix, PROMPTS[0]).is_some(), "the parent's turn 2 does not remember turn 1")?;
+    world.turn("in-child", &(world.client.resume)(child, next))?;
+    let second = parent.iter().map(|talk| spoken(talk)).find(|talk| at_prompt(talk, dropped).is_some());
+    let second = second.ok_or("no request of the turn that is dropped")?;
+    let prefix = &second[..at_prompt(&second, dropped).unwrap_or_default()];
+    expect(at_prompt(prefix, before).is_some(), "the parent does not remember the turn before")?;
 
     let requests = world.model.turns("talk")?;
     let first = spoken(requests.get(begun).ok_or("the child's turn made no request")?);
@@ -194,13 +232,11 @@ fn went_on(world: &World, child: &str) -> Result {
     }
     let rest = first.get(prefix.len()..).unwrap_or_default();
     // A client may put the notice into the prompt's own message.
-    let prompts = rest.iter().filter(|item| text(item).contains(NEXT)).count();
+    let prompts = rest.iter().filter(|item| text(item).contains(next)).count();
     expect(prompts == 1, &format!("the new prompt is there {prompts} times: {rest:#?}"))?;
-    let known = |item: &Value| text(item).contains(NEXT) || text(item).contains(NOTICE);
+    let known = |item: &Value| text(item).contains(next) || text(item).contains(NOTICE);
     expect(rest.iter().all(known), &format!("more than notice and prompt: {rest:#?}"))?;
-    told_once(&first, requests.last().ok_or("no request")?)?;
-    let edited = fs::read_to_string(world.shop.join("app.txt"))?;
-    expect(edited.contains("line four"), &format!("the child's edit failed: {edited}"))
+    Ok(first)
 }
 
 /// Before the first turn nothing of the conversation is left: a session without turns where the client takes one, else a
@@ -261,13 +297,13 @@ fn uninstalled(world: &World, before: &Settings) -> Result {
 }
 
 /// Fails with the names of the files that differ.
-fn same(now: &Files, wanted: &Files, what: &str) -> Result {
+pub(super) fn same(now: &Files, wanted: &Files, what: &str) -> Result {
     let names: BTreeSet<_> = now.keys().chain(wanted.keys()).collect();
     let differ: Vec<_> = names.into_iter().filter(|name| now.get(*name) != wanted.get(*name)).collect();
     expect(differ.is_empty(), &format!("after {what} these differ: {differ:?}"))
 }
 
-fn expect(holds: bool, otherwise: &str) -> Result {
+pub(super) fn expect(holds: bool, otherwise: &str) -> Result {
     if holds { Ok(()) } else { Err(otherwise.into()) }
 }
 

@@ -127,6 +127,15 @@ impl World {
         self.finish(self.client_command(&arguments)?, what)
     }
 
+    /// The same with what it prints as complaints, where some clients print answers too.
+    pub(super) fn client_tells(&self, what: &str, arguments: &[&str]) -> Result<String> {
+        let arguments: Vec<String> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+        let (end, out, err) = self.started(self.client_command(&arguments)?, what)?;
+        let told = [fs::read(out)?, fs::read(err)?].concat();
+        let told = String::from_utf8_lossy(&told).into_owned();
+        end.failure().map_or(Ok(told.clone()), |why| Err(format!("{what}: {why}\n{told}").into()))
+    }
+
     /// Begins a turn, stops the client by its signal once `sign` is there, and ends what it left running.
     pub(super) fn turn_until(&self, what: &str, arguments: &[String], sign: &Path) -> Result {
         let (out, err) = self.outputs(what);

@@ -5,7 +5,7 @@ use std::path::Path;
 use harness_adapter::install::{self as hooks, Agent, Content, Installed, Place, Scope, Trust};
 
 use super::Doctor;
-use crate::install::{Around, is_program, read};
+use crate::install::{Around, is_program, left, read};
 
 /// What was found of an agent in one scope.
 struct Found {
@@ -21,6 +21,11 @@ impl Doctor<'_> {
     pub(super) fn agents(&mut self) {
         // Without a home or a directory there is nothing to look for; the other checks say so.
         let Ok(around) = Around::new(self.run) else { return };
+        let left: Vec<String> = left(&around).iter().map(|path| path.display().to_string()).collect();
+        if !left.is_empty() {
+            let detail = format!("left by an rwd that was killed: {}", left.join(", "));
+            self.say("settings", "warning", detail, Some(self.run.typed.other(&["init"])));
+        }
         for agent in Agent::ALL {
             let places = around.places(agent);
             for scope in [Scope::Local, Scope::Project, Scope::User] {

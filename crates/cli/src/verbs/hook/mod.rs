@@ -4,7 +4,6 @@
 //! code from 2 on, a panic's 101 included. So this run ends with 0 whatever happens, says nothing that is no answer, and
 //! gives up in time. The one veto there is is an answer: `hook.on_capture_failure = block`.
 
-mod number;
 mod payload;
 mod place;
 mod process;

@@ -78,7 +78,8 @@ impl Intake {
     fn outside(&mut self, byte: u8) -> bool {
         match byte {
             b'{' | b'[' => {
-                self.object |= byte == b'{' && self.kept.trim_ascii().is_empty();
+                let before = self.kept.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&self.kept);
+                self.object |= byte == b'{' && before.trim_ascii().is_empty();
                 self.depth += 1;
             }
             b'}' | b']' => self.depth = self.depth.saturating_sub(1),
@@ -133,6 +134,7 @@ mod tests {
             read(Box::new(std::io::BufReader::with_capacity(4, Open(std::io::Cursor::new(text.as_bytes().to_vec())))))
         };
         assert_eq!(open("{\"a\":{\"b\":1}}\n").trim_ascii_end(), b"{\"a\":{\"b\":1}}");
+        assert_eq!(open("\u{feff}{\"a\":1}\n").trim_ascii_end(), "\u{feff}{\"a\":1}".as_bytes());
         assert_eq!(read(Box::new(std::io::Cursor::new(b"{\"a\":".to_vec()))), b"{\"a\":");
     }
 

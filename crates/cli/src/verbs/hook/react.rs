@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use checkpoint_core::{EngineError, PointKind, PointQuery, Position, SaveRequest, SessionKey, Step, Turn};
 use harness_adapter::hooks::answer::{Answer, reaches_model, reaches_user};
+use harness_adapter::hooks::number::number;
 use harness_adapter::hooks::state::{OpenTurn, SessionState};
 use harness_adapter::hooks::turns::{Action, Capture, step};
 use harness_adapter::hooks::{Agent, HookEvent, What};
@@ -11,7 +12,7 @@ use harness_adapter::sessions::expected_position;
 use index_store::Standing;
 
 use super::store::{self, Kept};
-use super::{number, place, process, told};
+use super::{place, process, told};
 use crate::approve::Consent;
 use crate::compose::{self, Located, Opened};
 use crate::config::Settings;
@@ -151,7 +152,7 @@ impl Hooked<'_> {
         let mut actions = step(&mut kept.state, &event, &mut |state, key| {
             // A child that no transcript tells of goes on where it was cut.
             let shared = if state.last_turn == 0 && event.transcript.is_none() { self.shared(&session) } else { 0 };
-            shared + number::number(&event, key, state)
+            shared + number(&event, key, state)
         });
         let retain = actions.last() == Some(&Action::Retain);
         actions.retain(|action| *action != Action::Retain);

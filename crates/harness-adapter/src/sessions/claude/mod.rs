@@ -21,16 +21,13 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     child::Child,
-    door::{Door, DoorError, Format, Mark, PROMPT_CHARS, Talked, TurnSeen},
+    door::{Door, DoorError, Format, Mark, PROMPT_CHARS, Talked, TurnSeen, Upto},
     fields::{Fields, list, quoted},
-    lines::{Ending, Lines},
+    lines::{BEGINNING, Ending, Lines, text},
 };
 
 /// The name in session keys.
 pub const HARNESS: &str = "claude";
-
-/// Rows of the conversation.
-const CHAIN: [&str; 4] = ["user", "assistant", "system", "attachment"];
 
 /// How a user's row begins that nobody typed.
 const SYNTHETIC: [&str; 7] = [
@@ -68,7 +65,7 @@ fn prompt(row: &Fields<'_>) -> Option<String> {
     }
     let content = row.object("message")?.get("content")?;
     let said = match list(content) {
-        None => serde_json::from_str::<String>(content.get()).ok()?,
+        None => text(Some(content))?.into_owned(),
         Some(blocks) => {
             let blocks: Vec<Fields<'_>> = blocks.into_iter().filter_map(Fields::of).collect();
             if blocks.iter().any(|block| block.text("type").as_deref() == Some("tool_result")) {
@@ -81,9 +78,8 @@ fn prompt(row: &Fields<'_>) -> Option<String> {
     (!SYNTHETIC.iter().any(|synthetic| start.starts_with(synthetic))).then_some(said)
 }
 
-/// The keys of the prompts of a transcript.
-pub(super) fn keys(transcript: &Path) -> Result<Vec<Option<String>>, DoorError> {
-    let mut lines = Lines::open(transcript).map_err(DoorError::io("open", transcript))?;
+/// The keys of the prompts in lines of a transcript.
+pub(super) fn keys(lines: &mut Lines, transcript: &Path) -> Result<Vec<Option<String>>, DoorError> {
     let mut keys = Vec::new();
     while let Some(line) = lines.next().map_err(DoorError::io("read", transcript))? {
         let Some(row) = Fields::parse(line.text) else { continue };
@@ -128,12 +124,9 @@ impl Reading {
         HEXLOWER.encode(&self.sum.clone().finalize())
     }
 
-    fn end(&mut self, cut: u64) {
-        let turn = self.talked.turns.len();
-        if turn > 0 {
-            let beat = Beat::TurnEnd(Turn(u32::try_from(turn).unwrap_or(u32::MAX)));
-            self.talked.marks.push(Mark { beat, digest: self.digest(), cut });
-        }
+    fn end(&self, cut: u64) -> Option<Mark> {
+        let turn = u32::try_from(self.talked.turns.len()).unwrap_or(u32::MAX);
+        (turn > 0).then(|| Mark { beat: Beat::TurnEnd(Turn(turn)), digest: self.digest(), cut })
     }
 
     /// The conversation goes on from a turn before the last one: what lies before the next prompt is the end of that one.
@@ -146,7 +139,7 @@ impl Reading {
 
     fn prompt(&mut self, row: &Fields<'_>, said: &str, number: u64) {
         let last = self.talked.turns.len();
-        self.end(number - 1);
+        self.talked.marks.extend(self.end(number - 1));
         let parent = row.text("parentUuid").map(|parent| self.turn_of.get(&*parent).copied());
         match parent {
             Some(Some(turn)) if turn < last => self.back_to(turn),
@@ -191,8 +184,9 @@ impl Reading {
     }
 }
 
+/// Of whatever kind a row is: one of a kind that is not known may be what the next one hangs on.
 fn in_chain(row: &Fields<'_>) -> bool {
-    !row.is("isSidechain") && row.text("type").is_some_and(|kind| CHAIN.contains(&&*kind))
+    !row.is("isSidechain") && row.get("uuid").is_some()
 }
 
 fn fresh() -> Sha256 {
@@ -202,6 +196,14 @@ fn fresh() -> Sha256 {
 /// Goes through the rows of a log; what is torn off its end is passed over.
 fn rows(path: &Path, each: &mut dyn FnMut(&Fields<'_>, u64) -> Result<bool, DoorError>) -> Result<bool, DoorError> {
     let mut lines = Lines::open(path).map_err(DoorError::io("open", path))?;
+    rows_of(&mut lines, path, each)
+}
+
+fn rows_of(
+    lines: &mut Lines,
+    path: &Path,
+    each: &mut dyn FnMut(&Fields<'_>, u64) -> Result<bool, DoorError>,
+) -> Result<bool, DoorError> {
     let mut broken = None;
     while let Some(line) = lines.next().map_err(DoorError::io("read", path))? {
         if let Some(number) = broken {
@@ -223,6 +225,28 @@ fn rows(path: &Path, each: &mut dyn FnMut(&Fields<'_>, u64) -> Result<bool, Door
         }
     }
     Ok(broken.is_some())
+}
+
+/// The turns of a log.
+fn talk(path: &Path) -> Result<Talked, DoorError> {
+    let talked = Talked { path: path.to_owned(), ..Talked::default() };
+    let mut reading = Reading { talked, sum: fresh(), turn_of: HashMap::new(), ended: false };
+    let mut last = 0;
+    let torn = rows(path, &mut |row, number| {
+        reading.row(row, number);
+        last = number;
+        Ok(true)
+    })?;
+    let end = reading.end(last);
+    let mut talked = reading.talked;
+    if reading.ended {
+        talked.marks.extend(end);
+    } else {
+        talked.rest = end;
+    }
+    talked.torn = torn;
+    talked.end_what_is_shared();
+    Ok(talked)
 }
 
 impl Claude {
@@ -281,28 +305,11 @@ impl Format for Claude {
     }
 
     fn read(&self, id: &str) -> Result<Talked, DoorError> {
-        let path = self.found(id)?;
-        let talked = Talked { path: path.clone(), ..Talked::default() };
-        let mut reading = Reading { talked, sum: fresh(), turn_of: HashMap::new(), ended: false };
-        let mut last = 0;
-        let torn = rows(&path, &mut |row, number| {
-            reading.row(row, number);
-            last = number;
-            Ok(true)
-        })?;
-        if reading.ended {
-            reading.end(last);
-        }
-        reading.talked.torn = torn;
-        Ok(reading.talked)
+        talk(&self.found(id)?)
     }
 
-    fn has(&self, id: &str) -> bool {
-        self.found(id).is_ok()
-    }
-
-    fn path(&self, id: &str) -> Option<PathBuf> {
-        self.found(id).ok()
+    fn find(&self, id: &str) -> Result<PathBuf, DoorError> {
+        self.found(id)
     }
 
     /// The client says "No conversation found".
@@ -312,7 +319,8 @@ impl Format for Claude {
 
     /// Rows of the conversation before the cut, with the child's id in `sessionId` and where they come from in
     /// `forkedFrom`, as the client's own forks have it.
-    fn write(&self, id: &str, log: &Talked, cut: u64, child: &str) -> Result<PathBuf, DoorError> {
+    fn write(&self, id: &str, log: &Talked, upto: &Upto, child: &str) -> Result<PathBuf, DoorError> {
+        let cut = upto.cut;
         let folder = log.path.parent().unwrap_or(&log.path);
         let mut new = Child::begin(folder, &format!("{child}.jsonl"))?;
         rows(&log.path, &mut |row, number| {
@@ -323,7 +331,7 @@ impl Format for Claude {
             }
             Ok(number < cut)
         })?;
-        new.publish(child)
+        new.publish(child, |temp| upto.check(&talk(temp)?, temp))
     }
 
     fn all(&self) -> Result<Vec<(String, PathBuf)>, DoorError> {
@@ -342,7 +350,8 @@ impl Format for Claude {
 
     fn cwd(&self, log: &Path) -> Option<PathBuf> {
         let mut cwd = None;
-        let read = rows(log, &mut |row, _| {
+        let mut lines = Lines::open_begin(log, BEGINNING).ok()?;
+        let read = rows_of(&mut lines, log, &mut |row, _| {
             cwd = row.text("cwd").map(|cwd| PathBuf::from(&*cwd));
             Ok(cwd.is_none())
         });

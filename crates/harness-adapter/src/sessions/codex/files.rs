@@ -6,7 +6,7 @@ use super::super::{
     claude::{dirs, entries, is_uuid},
     door::DoorError,
     fields::Fields,
-    lines::{Ending, Lines},
+    lines::{BEGINNING, Ending, Lines},
 };
 
 /// So many logs may point into one another.
@@ -72,6 +72,8 @@ pub(super) struct Head {
     pub(super) cwd: Option<PathBuf>,
     pub(super) parent: Option<String>,
     pub(super) subagent: bool,
+    /// How it keeps what was said.
+    pub(super) mode: Option<String>,
     base: Option<Base>,
 }
 
@@ -81,7 +83,7 @@ fn number(fields: &Fields<'_>, name: &str) -> Option<u64> {
 
 /// Reads the first line.
 pub(super) fn head(path: &Path) -> Result<Head, DoorError> {
-    let mut lines = Lines::open(path).map_err(DoorError::io("open", path))?;
+    let mut lines = Lines::open_begin(path, BEGINNING).map_err(DoorError::io("open", path))?;
     let first = lines.next().map_err(DoorError::io("read", path))?;
     let row = first.filter(|line| line.ending == Ending::Whole).and_then(|line| Fields::parse(line.text));
     let row = row.filter(|row| row.text("type").as_deref() == Some("session_meta"));
@@ -111,8 +113,25 @@ pub(super) fn head(path: &Path) -> Result<Head, DoorError> {
         cwd: text("cwd").map(PathBuf::from),
         parent: by.or_else(|| text("parent_thread_id").filter(|_| subagent)).or_else(|| text("forked_from_id")),
         subagent,
+        mode: text("history_mode"),
         base,
     })
+}
+
+/// How many bytes of other logs a log goes on from. Only heads are read.
+pub(super) fn before(sessions: &Path, path: &Path) -> Result<u64, DoorError> {
+    let mut bytes = 0_u64;
+    let mut next = head(path)?.base;
+    for _ in 0..=BASES {
+        let Some(base) = next else { return Ok(bytes) };
+        bytes = bytes.saturating_add(base.bytes);
+        next = match latest(sessions, &base.thread)? {
+            Some(file) if file.path != path => head(&file.path)?.base,
+            _ => None,
+        };
+    }
+    // They go on from one another: nobody reads that.
+    Ok(u64::MAX)
 }
 
 /// A part of a log: a file up to a byte.

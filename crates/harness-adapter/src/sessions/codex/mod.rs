@@ -23,13 +23,17 @@ use self::files::{File, Rollout, day, latest, rollouts};
 use super::{
     child::{Child, now},
     claude::is_uuid,
-    door::{Door, DoorError, Format, Mark, PROMPT_CHARS, Talked, TurnSeen},
+    door::{Door, DoorError, Format, Mark, PROMPT_CHARS, Talked, TurnSeen, Upto},
     fields::{Fields, list, quoted},
+    lines::Lines,
 };
 use crate::named_points::iso;
 
 /// The name in session keys.
 pub const HARNESS: &str = "codex";
+
+/// Where what was said is in the log itself, or in one that its head points to. Another mode may keep it elsewhere.
+const MODES: [&str; 2] = ["legacy", "paginated"];
 
 /// The logs below a home directory.
 #[derive(Clone, Debug)]
@@ -124,31 +128,58 @@ fn talk(rollout: &Rollout) -> Result<Talked, DoorError> {
         }
         Ok(true)
     })?;
-    if !open && !talked.turns.is_empty() {
+    if !talked.turns.is_empty() {
         let beat = Beat::TurnEnd(turn(talked.turns.len()));
-        talked.marks.push(Mark { beat, digest: HEXLOWER.encode(&sum.finalize()), cut: last });
+        let end = Mark { beat, digest: HEXLOWER.encode(&sum.finalize()), cut: last };
+        if open { talked.rest = Some(end) } else { talked.marks.push(end) }
     }
     Ok(talked)
 }
 
 /// The keys of the prompts of a transcript. A sub-agent's has none.
 pub(super) fn keys(transcript: &Path) -> Result<Vec<Option<String>>, DoorError> {
-    let sessions = transcript.ancestors().find(|dir| dir.file_name().is_some_and(|name| name == "sessions"));
-    let sessions = sessions.or_else(|| transcript.parent()).unwrap_or(transcript);
-    let rollout = Rollout::open(sessions, transcript)?;
+    let rollout = Rollout::open(sessions_of(transcript), transcript)?;
     if rollout.head.subagent {
         return Ok(Vec::new());
     }
     let mut keys = Vec::new();
-    rollout.lenient(&mut |row| {
-        if row.text("type").as_deref() == Some("event_msg")
-            && let Some(payload) = row.object("payload")
-            && payload.text("type").is_some_and(|event| begins(&event))
-        {
-            keys.push(payload.text("turn_id").map(Cow::into_owned));
-        }
-    })?;
+    rollout.lenient(&mut |row| add_key(row, &mut keys))?;
     Ok(keys)
+}
+
+/// Adds the key of the turn that a row begins, if it begins one.
+fn add_key(row: &Fields<'_>, keys: &mut Vec<Option<String>>) {
+    if row.text("type").as_deref() == Some("event_msg")
+        && let Some(payload) = row.object("payload")
+        && payload.text("type").is_some_and(|event| begins(&event))
+    {
+        keys.push(payload.text("turn_id").map(Cow::into_owned));
+    }
+}
+
+/// The keys of the prompts in lines of a transcript, without those of a log that it goes on from.
+pub(super) fn keys_in(lines: &mut Lines, transcript: &Path) -> Result<Vec<Option<String>>, DoorError> {
+    if files::head(transcript)?.subagent {
+        return Ok(Vec::new());
+    }
+    let mut keys = Vec::new();
+    while let Some(line) = lines.next().map_err(DoorError::io("read", transcript))? {
+        if let Some(row) = Fields::parse(line.text) {
+            add_key(&row, &mut keys);
+        }
+    }
+    Ok(keys)
+}
+
+/// The folder that holds all logs, from one of them.
+fn sessions_of(transcript: &Path) -> &Path {
+    let sessions = transcript.ancestors().find(|dir| dir.file_name().is_some_and(|name| name == "sessions"));
+    sessions.or_else(|| transcript.parent()).unwrap_or(transcript)
+}
+
+/// How many bytes of other logs a log goes on from, as their heads say.
+pub(super) fn before(transcript: &Path) -> Result<u64, DoorError> {
+    files::before(sessions_of(transcript), transcript)
 }
 
 /// When an id was made, where it is a version 7 UUID: milliseconds since 1970.
@@ -172,6 +203,10 @@ impl Codex {
 
     fn rollout(&self, id: &str) -> Result<Rollout, DoorError> {
         let rollout = Rollout::open(&self.sessions(), &self.found(id)?.path)?;
+        if let Some(mode) = rollout.head.mode.as_deref().filter(|mode| !MODES.contains(mode)) {
+            let why = format!("how it keeps what was said is not known: history_mode {mode:?}");
+            return Err(DoorError::Unsupported { path: rollout.path, line: 1, why });
+        }
         match &rollout.head.id {
             Some(own) if own == id => Ok(rollout),
             own => {
@@ -204,15 +239,12 @@ impl Format for Codex {
     fn read(&self, id: &str) -> Result<Talked, DoorError> {
         let mut talked = talk(&self.rollout(id)?)?;
         talked.seed_turns = self.seed_turns(id, &talked);
+        talked.end_what_is_shared();
         Ok(talked)
     }
 
-    fn has(&self, id: &str) -> bool {
-        self.found(id).is_ok()
-    }
-
-    fn path(&self, id: &str) -> Option<PathBuf> {
-        self.found(id).ok().map(|file| file.path)
+    fn find(&self, id: &str) -> Result<PathBuf, DoorError> {
+        self.found(id).map(|file| file.path)
     }
 
     /// A head alone is resumed.
@@ -237,9 +269,14 @@ impl Format for Codex {
         id
     }
 
+    /// Below it, in the folder of the day.
+    fn folder(&self, _: &Talked) -> Option<PathBuf> {
+        Some(day(&self.sessions(), &iso(Timestamp(now().0))))
+    }
+
     /// A full copy, so that the child outlives its parent: the head with the child's id, without what points into another
     /// log; then the rows before the cut, with the child's id where the client names the thread beside what was said.
-    fn write(&self, id: &str, _: &Talked, cut: u64, child: &str) -> Result<PathBuf, DoorError> {
+    fn write(&self, id: &str, _: &Talked, upto: &Upto, child: &str) -> Result<PathBuf, DoorError> {
         let rollout = self.rollout(id)?;
         let time = iso(Timestamp(now().0));
         let folder = day(&self.sessions(), &time);
@@ -253,7 +290,7 @@ impl Format for Codex {
         let renumber = rollout.has_base();
         let old = rollout.ids();
         rollout.rows(&mut |row, number| {
-            if number > 1 && number > cut {
+            if number > 1 && number > upto.cut {
                 return Ok(false);
             }
             let kind = row.text("type").unwrap_or_default();
@@ -282,7 +319,7 @@ impl Format for Codex {
             new.line(row.with(&changed, &["ordinal"]).as_bytes())?;
             Ok(true)
         })?;
-        new.publish(child)
+        new.publish(child, |temp| upto.check(&talk(&Rollout::open(&self.sessions(), temp)?)?, temp))
     }
 
     fn all(&self) -> Result<Vec<(String, PathBuf)>, DoorError> {

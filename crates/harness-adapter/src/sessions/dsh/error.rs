@@ -163,6 +163,14 @@ pub enum LogError {
         /// The log.
         path: PathBuf,
     },
+    /// The log up to the cut is another one than the cut was planned in.
+    #[error("{} is another log up to event {seq} than it was", path.display())]
+    OtherPrefix {
+        /// The log.
+        path: PathBuf,
+        /// The last event of the cut.
+        seq: Seq,
+    },
     /// A repaired copy may not be put there.
     #[error("{}: {why}", path.display())]
     BadTarget {
@@ -216,6 +224,7 @@ impl LogError {
             Self::Corrupt { .. } => "CORRUPT_LOG",
             Self::ReadBack { .. } => "READ_BACK_FAILED",
             Self::Changed { .. } => "LOG_CHANGED",
+            Self::OtherPrefix { .. } => "PREFIX_CHANGED",
             Self::BadTarget { .. } => "BAD_TARGET",
             Self::Io { .. } => "io",
         }
@@ -243,6 +252,9 @@ impl LogError {
             Self::Corrupt { .. } => "the log stays as it is; go on in a session that was forked from it before",
             Self::ReadBack { .. } => "nothing was left behind; check the disk and try again",
             Self::Changed { .. } => "nothing was left behind; try again when the harness is idle",
+            Self::OtherPrefix { .. } => {
+                "nothing was left behind; list the session's boundaries to see what it holds now"
+            }
             Self::BadTarget { .. } => "choose a new file, best outside the sessions folder, with --to",
             Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => "make room and try again",
             Self::Io { .. } => "check the path and its permissions",

@@ -18,6 +18,7 @@ use super::{
     read::{self, Log},
     root::{self, Found},
     rows::{self, Row},
+    session_log::digest,
     vocabulary::{Names, WRITTEN},
 };
 
@@ -50,6 +51,8 @@ pub struct ChildSpec {
     pub events: Vec<LogEvent>,
     /// What the child's model is told, as a message at its tail.
     pub notice: Option<String>,
+    /// The digest of the parent up to the cut, where the plan knows it: another log is not cut.
+    pub prefix: Option<String>,
 }
 
 /// A child that was made.
@@ -370,6 +373,12 @@ impl DshLogs {
         let wrong = |source: LogError| LogError::ReadBack { source: Box::new(source) };
         let placed = root::Found { path: path.clone(), encoding: log.encoding, version: None };
         root::check_place(&sessions, &placed, &back.map_err(wrong)?).map_err(wrong)?;
+        if let (Some(wanted), Some(last)) = (&spec.prefix, prefix.events.checked_sub(1)) {
+            let own = digest(&mut read::open(&temp, log.encoding, None)?, last)?;
+            if own.as_ref() != Some(wanted) {
+                return Err(LogError::OtherPrefix { path: log.path, seq: Seq(last) });
+            }
+        }
         if !draft.publish()? {
             return Err(LogError::AlreadyExists { id: child, path });
         }

@@ -23,6 +23,7 @@ pub(super) fn translate(session: &SessionKey, error: LogError) -> SessionError {
         LogError::NotFound { .. } => SessionError::NotFound(session.clone()),
         LogError::AlreadyExists { id, .. } => SessionError::AlreadyExists(id),
         LogError::InvalidBoundary { seq, .. } => SessionError::InvalidBoundary { session: session.clone(), seq },
+        LogError::OtherPrefix { seq, .. } => SessionError::PrefixChanged { session: session.clone(), seq },
         LogError::OpenTurn { seq, turn, .. } => SessionError::OpenTurn { session: session.clone(), seq, turn },
         LogError::UnsupportedVersion { .. } | LogError::UnknownEvent { .. } => {
             SessionError::UnsupportedFormat { session: session.clone(), source: error.into() }
@@ -105,6 +106,25 @@ impl DshLogs {
         self.find(session.id())?.open()
     }
 
+    /// The child, only of a log whose digest up to the cut is `prefix`, where that is given.
+    fn fork_of(&self, request: &ForkRequest, prefix: Option<&str>) -> Result<SessionHeader, SessionError> {
+        let source = &request.source;
+        let child = SessionKey::new(HARNESS, &request.child)
+            .map_err(|_| translate(source, LogError::BadId { id: request.child.clone() }))?;
+        let spec = ChildSpec {
+            cut: Self::cut_at(request.boundary),
+            child: Some(request.child.clone()),
+            notice: request.notice.clone(),
+            prefix: prefix.map(ToOwned::to_owned),
+            ..ChildSpec::default()
+        };
+        if source.harness() != HARNESS {
+            return Err(SessionError::NotFound(source.clone()));
+        }
+        self.write_child(source.id(), &spec).map_err(|error| translate(source, error))?;
+        self.header(&child)
+    }
+
     fn cut_at(boundary: Option<BoundarySeq>) -> Cut {
         boundary.map_or(Cut::Empty, |boundary| Cut::At(boundary.seq()))
     }
@@ -174,20 +194,11 @@ impl SessionLog for DshLogs {
     }
 
     fn fork(&self, request: &ForkRequest) -> Result<SessionHeader, SessionError> {
-        let source = &request.source;
-        let child = SessionKey::new(HARNESS, &request.child)
-            .map_err(|_| translate(source, LogError::BadId { id: request.child.clone() }))?;
-        let spec = ChildSpec {
-            cut: Self::cut_at(request.boundary),
-            child: Some(request.child.clone()),
-            notice: request.notice.clone(),
-            ..ChildSpec::default()
-        };
-        if source.harness() != HARNESS {
-            return Err(SessionError::NotFound(source.clone()));
-        }
-        self.write_child(source.id(), &spec).map_err(|error| translate(source, error))?;
-        self.header(&child)
+        self.fork_of(request, None)
+    }
+
+    fn fork_exactly(&self, request: &ForkRequest, prefix: &str) -> Result<SessionHeader, SessionError> {
+        self.fork_of(request, Some(prefix))
     }
 
     fn find_child(&self, request: &ForkRequest) -> Result<Option<SessionHeader>, SessionError> {

@@ -10,7 +10,7 @@
 
 use std::{
     borrow::Cow,
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     path::{Path, PathBuf},
 };
 
@@ -22,9 +22,9 @@ use sha2::{Digest as _, Sha256};
 use super::{
     child::{Child, now},
     claude::{dirs, entries},
-    door::{Door, DoorError, Format, Mark, PROMPT_CHARS, Talked, TurnSeen},
+    door::{Door, DoorError, Format, Mark, PROMPT_CHARS, Talked, TurnSeen, Upto},
     fields::{Fields, list, quoted},
-    lines::{Ending, Lines},
+    lines::{BEGINNING, Ending, Lines, text},
 };
 use crate::named_points::iso;
 
@@ -47,6 +47,9 @@ pub fn default_home(var: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
     Some(var("GEMINI_CLI_HOME").or_else(|| var("HOME"))?.join(".gemini"))
 }
 
+/// What a row of the journal can do besides adding a message.
+const DOES: [&str; 2] = ["$set", "$rewindTo"];
+
 /// A message, as it is written.
 #[derive(Clone, Debug)]
 struct Message {
@@ -64,13 +67,15 @@ struct Replayed {
     parent: Option<String>,
     seed: usize,
     messages: Vec<Message>,
+    /// Where each message is: a journal names the same one many times.
+    places: HashMap<String, usize>,
     torn: bool,
 }
 
 /// The texts of a message's content, one after the other.
 fn text_of(content: &RawValue) -> Option<String> {
     match list(content) {
-        None => serde_json::from_str(content.get()).ok(),
+        None => text(Some(content)).map(Cow::into_owned),
         Some(parts) => {
             let texts = parts.into_iter().filter_map(|part| Some(Fields::of(part)?.text("text")?.into_owned()));
             Some(texts.collect())
@@ -113,16 +118,23 @@ impl Replayed {
         if let Some(set) = row.object("$set") {
             if let Some(messages) = set.get("messages").and_then(list) {
                 self.messages = messages.into_iter().filter_map(|raw| Self::message(raw.get())).collect();
+                self.places.clear();
+                for (message, at) in self.messages.iter().zip(0..) {
+                    self.places.entry(message.id.clone()).or_insert(at);
+                }
             }
             self.head(&set);
         } else if let Some(to) = row.text("$rewindTo") {
             // The client drops everything where it does not know the message.
-            let at = self.messages.iter().position(|message| message.id == *to).unwrap_or(0);
+            let at = self.places.get(&*to).copied().unwrap_or(0);
             self.messages.truncate(at);
+            self.places.retain(|_, place| *place < at);
         } else if let Some(message) = Self::message(raw) {
-            match self.messages.iter_mut().find(|known| known.id == message.id) {
-                Some(known) => *known = message,
-                None => self.messages.push(message),
+            if let Some(known) = self.places.get(&message.id).and_then(|at| self.messages.get_mut(*at)) {
+                *known = message;
+            } else {
+                self.places.insert(message.id.clone(), self.messages.len());
+                self.messages.push(message);
             }
         } else if row.get("sessionId").is_some() {
             self.head(row);
@@ -133,6 +145,10 @@ impl Replayed {
 /// Replays a journal. What is torn off its end is passed over; with `strict`, anything else that is broken is an error.
 fn replay(path: &Path, strict: bool) -> Result<Replayed, DoorError> {
     let mut lines = Lines::open(path).map_err(DoorError::io("open", path))?;
+    replay_lines(&mut lines, path, strict)
+}
+
+fn replay_lines(lines: &mut Lines, path: &Path, strict: bool) -> Result<Replayed, DoorError> {
     let mut replayed = Replayed::default();
     let mut broken = None;
     while let Some(line) = lines.next().map_err(DoorError::io("read", path))? {
@@ -153,6 +169,13 @@ fn replay(path: &Path, strict: bool) -> Result<Replayed, DoorError> {
                     replayed.torn = true;
                     break;
                 }
+                // What it does to the messages before it is not known.
+                if let Some(name) =
+                    row.names().find(|name| name.starts_with('$') && !DOES.contains(name)).filter(|_| strict)
+                {
+                    let why = format!("{name} is not understood");
+                    return Err(DoorError::Unsupported { path: path.to_owned(), line: line.number, why });
+                }
                 replayed.row(&row, raw);
             }
             None => broken = Some(line.number),
@@ -162,9 +185,9 @@ fn replay(path: &Path, strict: bool) -> Result<Replayed, DoorError> {
     Ok(replayed)
 }
 
-/// The keys of the prompts of a transcript.
-pub(super) fn keys(transcript: &Path) -> Result<Vec<Option<String>>, DoorError> {
-    let replayed = replay(transcript, false)?;
+/// The keys of the prompts in lines of a transcript.
+pub(super) fn keys(lines: &mut Lines, transcript: &Path) -> Result<Vec<Option<String>>, DoorError> {
+    let replayed = replay_lines(lines, transcript, false)?;
     let prompts = replayed
         .messages
         .into_iter()
@@ -221,10 +244,12 @@ fn talk(path: &Path, replayed: &Replayed) -> Talked {
             _ => {}
         }
     }
-    if ended && !talked.turns.is_empty() {
+    if !talked.turns.is_empty() {
         let beat = Beat::TurnEnd(turn(talked.turns.len()));
-        talked.marks.push(Mark { beat, digest: digest(&sum), cut: replayed.messages.len() as u64 });
+        let end = Mark { beat, digest: digest(&sum), cut: replayed.messages.len() as u64 };
+        if ended { talked.marks.push(end) } else { talked.rest = Some(end) }
     }
+    talked.end_what_is_shared();
     talked
 }
 
@@ -244,7 +269,7 @@ fn tail(id: &str) -> &str {
 
 /// The session of a log, from its first line.
 fn id_of(path: &Path) -> Option<String> {
-    let mut lines = Lines::open(path).ok()?;
+    let mut lines = Lines::open_begin(path, BEGINNING).ok()?;
     let line = lines.next().ok()??;
     Some(Fields::parse(line.text)?.text("sessionId")?.into_owned())
 }
@@ -276,7 +301,9 @@ impl Gemini {
         let mut found: Vec<PathBuf> =
             self.logs(Some(id))?.into_iter().filter(|path| id_of(path).as_deref() == Some(id)).collect();
         if found.len() > 1 {
-            let told = |path: &PathBuf| keys(path).is_ok_and(|keys| !keys.is_empty());
+            let told = |path: &PathBuf| {
+                Lines::open(path).is_ok_and(|mut lines| keys(&mut lines, path).is_ok_and(|keys| !keys.is_empty()))
+            };
             let (with, without): (Vec<_>, Vec<_>) = found.into_iter().partition(told);
             found = if with.is_empty() { without.into_iter().take(1).collect() } else { with };
         }
@@ -306,12 +333,8 @@ impl Format for Gemini {
         Ok(talk(&path, &replayed))
     }
 
-    fn has(&self, id: &str) -> bool {
-        self.found(id).is_ok()
-    }
-
-    fn path(&self, id: &str) -> Option<PathBuf> {
-        self.found(id).ok()
+    fn find(&self, id: &str) -> Result<PathBuf, DoorError> {
+        self.found(id)
     }
 
     /// The client says "session not found".
@@ -324,7 +347,8 @@ impl Format for Gemini {
     /// The name ends in the end of the id, where the client's own names have its beginning: a resume leaves a second file
     /// with the client's name, and the client's next start removes that as an empty session, with every file whose name
     /// ends alike.
-    fn write(&self, id: &str, log: &Talked, cut: u64, child: &str) -> Result<PathBuf, DoorError> {
+    fn write(&self, id: &str, log: &Talked, upto: &Upto, child: &str) -> Result<PathBuf, DoorError> {
+        let cut = upto.cut;
         let replayed = replay(&log.path, true)?;
         let time = iso(Timestamp(now().0));
         let folder = log.path.parent().unwrap_or(&log.path);
@@ -349,7 +373,7 @@ impl Format for Gemini {
             // A value out of one line holds no line feed: it is the one of the journal.
             new.line(message.json.as_bytes())?;
         }
-        new.publish(child)
+        new.publish(child, |temp| upto.check(&talk(temp, &replay(temp, true)?), temp))
     }
 
     fn all(&self) -> Result<Vec<(String, PathBuf)>, DoorError> {

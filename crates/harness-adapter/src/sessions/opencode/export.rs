@@ -206,12 +206,12 @@ impl<'a> Export<'a> {
             message.digest(&mut sum);
             ended = message.ends();
         }
-        // What a child shares was cut at an end, also where its last turn was broken off.
-        let only_shared = talked.parent.is_some() && !talked.subagent && talked.turns.len() == keys.len();
-        if (ended || only_shared) && !talked.turns.is_empty() {
+        if !talked.turns.is_empty() {
             let beat = Beat::TurnEnd(turn(talked.turns.len()));
-            talked.marks.push(Mark { beat, digest: digest(&sum), cut: self.messages.len() as u64 });
+            let end = Mark { beat, digest: digest(&sum), cut: self.messages.len() as u64 };
+            if ended { talked.marks.push(end) } else { talked.rest = Some(end) }
         }
+        talked.end_what_is_shared();
         talked
     }
 }

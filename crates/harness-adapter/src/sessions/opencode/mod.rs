@@ -18,7 +18,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use checkpoint_core::Beat;
+use checkpoint_core::{Beat, Timestamp};
+use serde_json::value::RawValue;
 
 pub use self::program::{Program, ProgramError, Transfer};
 use self::{
@@ -27,7 +28,8 @@ use self::{
 };
 use super::{
     child::{now, sync},
-    door::{Door, DoorError, Format, Talked},
+    door::{Door, DoorError, Format, Listed, Talked, Upto},
+    fields::Fields,
 };
 
 /// The name in session keys.
@@ -147,8 +149,9 @@ impl Format for Opencode {
         is_id(id) && self.home.is_dir() && self.known(id).is_none()
     }
 
-    fn path(&self, _: &str) -> Option<PathBuf> {
-        Some(self.database())
+    /// The database, which holds them all.
+    fn find(&self, _: &str) -> Result<PathBuf, DoorError> {
+        Ok(self.database())
     }
 
     fn opens_empty(&self) -> bool {
@@ -165,14 +168,19 @@ impl Format for Opencode {
         session_id(now(), u128::from_str_radix(&digits, 16).unwrap_or(0))
     }
 
+    fn folder(&self, _: &Talked) -> Option<PathBuf> {
+        None
+    }
+
     /// Imports the messages before the cut, and asks for the new session: it must have every message and every part.
-    fn write(&self, id: &str, log: &Talked, cut: u64, child: &str) -> Result<PathBuf, DoorError> {
+    fn write(&self, id: &str, log: &Talked, upto: &Upto, child: &str) -> Result<PathBuf, DoorError> {
+        let cut = upto.cut;
         let path = self.database();
         let text = self.export(id)?;
         let export = Export::parse(&text, id, &path)?;
-        let upto = |talked: &Talked| talked.marks.iter().find(|mark| mark.cut == cut).map(|mark| mark.digest.clone());
+        let there = |talked: &Talked| talked.marks.iter().find(|mark| mark.cut == cut).map(|mark| mark.digest.clone());
         let shifted = || DoorError::ReadBack { path: path.clone() };
-        if upto(&export.talk(&path)) != upto(log) {
+        if there(&export.talk(&path)) != there(log) {
             return Err(shifted());
         }
         let starts = |mark: &&super::door::Mark| matches!(mark.beat, Beat::TurnStart(_)) && mark.cut < cut;
@@ -202,6 +210,7 @@ impl Format for Opencode {
         if ids.collect::<Vec<_>>() != wanted {
             return Err(shifted());
         }
+        upto.check(&made.talk(&path), &path)?;
         Ok(path)
     }
 
@@ -222,5 +231,29 @@ impl Format for Opencode {
 
     fn cwd(&self, _: &Path) -> Option<PathBuf> {
         None
+    }
+
+    /// Those of the project that has the directory: the program tells no others.
+    fn listed(&self, within: &Path) -> Result<Vec<Listed>, DoorError> {
+        if !self.home.is_dir() {
+            return Ok(Vec::new());
+        }
+        let told = self.transfer.list(within).map_err(|error| DoorError::Program { source: error })?;
+        // It says nothing at all where there is none.
+        let rows: Option<Vec<&RawValue>> =
+            if told.trim_ascii().is_empty() { Some(Vec::new()) } else { serde_json::from_slice(&told).ok() };
+        let number = |fields: &Fields<'_>, name: &str| fields.get(name)?.get().parse().ok().map(Timestamp);
+        let one = |raw: &RawValue| {
+            let fields = Fields::of(raw)?;
+            let id = fields.text("id").filter(|id| is_id(id))?.into_owned();
+            let cwd = fields.text("directory").map(|dir| PathBuf::from(&*dir));
+            Some(Listed { id, path: self.database(), cwd, written: number(&fields, "updated") })
+        };
+        let listed = rows.and_then(|rows| rows.into_iter().map(one).collect::<Option<Vec<_>>>());
+        listed.ok_or_else(|| DoorError::Unsupported {
+            path: self.database(),
+            line: 0,
+            why: "opencode session list: it is no list of sessions".to_owned(),
+        })
     }
 }

@@ -33,10 +33,13 @@ pub enum ProgramError {
     Failed(String),
 }
 
-/// The two commands of opencode that a conversation goes through.
+/// The commands of opencode that conversations are found by and go through.
 pub trait Transfer: fmt::Debug + Send + Sync {
     /// The session as JSON.
     fn export(&self, session: &str) -> Result<Vec<u8>, ProgramError>;
+    /// The sessions of the project that has the directory `within`, as a JSON list of objects with `id`, `directory` and
+    /// `updated`; nothing where there are none.
+    fn list(&self, within: &Path) -> Result<Vec<u8>, ProgramError>;
     /// Makes a session out of JSON, in a project that has the directory `within`. What it says of its success counts for
     /// nothing: ask for the session.
     fn import(&self, json: &[u8], within: &Path) -> Result<(), ProgramError>;
@@ -84,13 +87,13 @@ impl Program {
     }
 
     /// Runs a command to its end; what it wrote.
-    fn run(&self, what: &str, argument: &Path, within: &Path, scratch: &Scratch) -> Result<Said, ProgramError> {
+    fn run(&self, what: &str, words: &[&Path], within: &Path, scratch: &Scratch) -> Result<Said, ProgramError> {
         let failed = |why: String| ProgramError::Failed(format!("opencode {what}: {why}"));
         let broken = |error: io::Error| failed(error.to_string());
         // Into files: the program was seen to lose what a full pipe did not take when it ends.
         let (out, err) = (scratch.file("out").map_err(broken)?, scratch.file("err").map_err(broken)?);
         let mut command = self.command();
-        command.arg(what).arg(argument).current_dir(within);
+        command.arg(what).args(words).current_dir(within);
         command.stdout(out.try_clone().map_err(broken)?).stderr(err.try_clone().map_err(broken)?);
         let mut child = command.spawn().map_err(|error| match error.kind() {
             io::ErrorKind::NotFound if within.is_dir() => ProgramError::Absent(self.program.display().to_string()),
@@ -106,6 +109,16 @@ impl Program {
         };
         let complaint = scratch.read("err", 1 << 16).map_err(broken)?;
         Ok(Said { good: status, complaint: String::from_utf8_lossy(&complaint).into_owned() })
+    }
+
+    /// What it wrote to its standard output.
+    fn said(&self, what: &str, scratch: &Scratch) -> Result<Vec<u8>, ProgramError> {
+        let failed = |why: String| ProgramError::Failed(format!("opencode {what}: {why}"));
+        let text = scratch.read("out", self.most).map_err(|error| failed(error.to_string()))?;
+        if text.len() as u64 > self.most {
+            return Err(failed(format!("it said more than {} bytes", self.most)));
+        }
+        Ok(text)
     }
 
     /// True when it ended well; in words why it was not waited for any longer.
@@ -165,25 +178,30 @@ impl Said {
 impl Transfer for Program {
     fn export(&self, session: &str) -> Result<Vec<u8>, ProgramError> {
         let scratch = Scratch::new()?;
-        let said = self.run("export", Path::new(session), &scratch.dir, &scratch)?;
+        let said = self.run("export", &[Path::new(session)], &scratch.dir, &scratch)?;
         if !said.good {
             let missing = said.complaint.contains("Session not found");
             let why = format!("opencode export: {}", said.last_words());
             return Err(if missing { ProgramError::NoSession } else { ProgramError::Failed(why) });
         }
-        let text = scratch.read("out", self.most);
-        let text = text.map_err(|error| ProgramError::Failed(format!("opencode export: {error}")))?;
-        if text.len() as u64 > self.most {
-            return Err(ProgramError::Failed(format!("opencode export: it said more than {} bytes", self.most)));
+        self.said("export", &scratch)
+    }
+
+    fn list(&self, within: &Path) -> Result<Vec<u8>, ProgramError> {
+        let scratch = Scratch::new()?;
+        let words = ["list", "--format", "json"].map(Path::new);
+        let said = self.run("session", &words, within, &scratch)?;
+        if !said.good {
+            return Err(ProgramError::Failed(format!("opencode session list: {}", said.last_words())));
         }
-        Ok(text)
+        self.said("session list", &scratch)
     }
 
     fn import(&self, json: &[u8], within: &Path) -> Result<(), ProgramError> {
         let scratch = Scratch::new()?;
         let write = || scratch.file("session.json").and_then(|mut file| file.write_all(json));
         write().map_err(|error| ProgramError::Failed(format!("cannot write a file for opencode: {error}")))?;
-        let said = self.run("import", &scratch.dir.join("session.json"), within, &scratch)?;
+        let said = self.run("import", &[&scratch.dir.join("session.json")], within, &scratch)?;
         if said.good { Ok(()) } else { Err(ProgramError::Failed(format!("opencode import: {}", said.last_words()))) }
     }
 }

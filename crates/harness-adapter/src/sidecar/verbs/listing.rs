@@ -54,7 +54,8 @@ pub(super) fn list(at: Place<'_>, asked: &List) -> Result<Listed, Failed> {
     let points = points.split_off(older);
     let oldest = points.first().map_or(Ord(0), |point| point.ord);
     let names = scene.engine.index().names()?;
-    let cuts = if asked.cuts { scene.engine.cuts(&points)? } else { Vec::new() };
+    let cuts =
+        if asked.cuts { scene.engine.cuts(&points, (!asked.all_sessions).then_some(session))? } else { Vec::new() };
     let changed: BTreeMap<Ord, Vec<RelPath>> = if asked.changed_paths {
         let intervals = scene.engine.index().intervals(Ord(oldest.0.saturating_sub(1)))?;
         intervals.into_iter().map(|(ord, touches)| (ord, touches.into_iter().map(|t| t.path).collect())).collect()

@@ -11,17 +11,17 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use testkit::transcripts::{self, Told, id_of, key_of};
 
-const CLIENTS: [&str; 3] = ["claude", "codex", "gemini"];
+pub(super) const CLIENTS: [&str; 3] = ["claude", "codex", "gemini"];
 
 /// A home with one session.
-struct World {
-    home: tempfile::TempDir,
-    client: &'static str,
-    parent: String,
+pub(super) struct World {
+    pub(super) home: tempfile::TempDir,
+    pub(super) client: &'static str,
+    pub(super) parent: String,
 }
 
 impl World {
-    fn new(client: &'static str, turns: &[Told]) -> Self {
+    pub(super) fn new(client: &'static str, turns: &[Told]) -> Self {
         let world = Self { home: tempfile::tempdir().unwrap(), client, parent: id_of(1, 7) };
         let lines = match client {
             "claude" => transcripts::claude(&world.parent, "/home/user/shop", turns),
@@ -36,7 +36,7 @@ impl World {
         world
     }
 
-    fn log(&self) -> PathBuf {
+    pub(super) fn log(&self) -> PathBuf {
         let id = &self.parent;
         self.home.path().join(match self.client {
             "claude" => format!("projects/-home-user-shop/{id}.jsonl"),
@@ -45,15 +45,15 @@ impl World {
         })
     }
 
-    fn write(&self, lines: &[String]) {
+    pub(super) fn write(&self, lines: &[String]) {
         fs::write(self.log(), lines.join("\n") + "\n").unwrap();
     }
 
-    fn lines(&self) -> Vec<String> {
+    pub(super) fn lines(&self) -> Vec<String> {
         fs::read_to_string(self.log()).unwrap().lines().map(str::to_owned).collect()
     }
 
-    fn door(&self) -> Box<dyn SessionLog> {
+    pub(super) fn door(&self) -> Box<dyn SessionLog> {
         match self.client {
             "claude" => Box::new(claude::open(self.home.path())),
             "codex" => Box::new(codex::open(self.home.path())),
@@ -61,31 +61,31 @@ impl World {
         }
     }
 
-    fn key(&self, id: &str) -> SessionKey {
+    pub(super) fn key(&self, id: &str) -> SessionKey {
         SessionKey::new(self.client, id).unwrap()
     }
 
-    fn source(&self) -> SessionKey {
+    pub(super) fn source(&self) -> SessionKey {
         self.key(&self.parent)
     }
 
-    fn request(&self, boundary: Option<BoundarySeq>, child: usize) -> ForkRequest {
+    pub(super) fn request(&self, boundary: Option<BoundarySeq>, child: usize) -> ForkRequest {
         let child = self.door().name_child(&self.source(), &id_of(2, child));
         ForkRequest { source: self.source(), boundary, child, notice: Some("not written".into()) }
     }
 
-    fn end_of(&self, turn: u32) -> Option<BoundarySeq> {
+    pub(super) fn end_of(&self, turn: u32) -> Option<BoundarySeq> {
         boundary_of_turn(&self.door().beats(&self.source(), Seq(0)).unwrap(), Turn(turn))
     }
 
-    fn rows(&self, child: &str) -> Vec<Value> {
+    pub(super) fn rows(&self, child: &str) -> Vec<Value> {
         let path = self.door().location(&self.key(child)).unwrap();
         fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 }
 
 /// Every file below a directory with its bytes.
-fn tree(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+pub(super) fn tree(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut all = Vec::new();
     let mut todo = vec![dir.to_owned()];
     while let Some(dir) = todo.pop() {
@@ -98,7 +98,7 @@ fn tree(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     all
 }
 
-fn three() -> Vec<Told> {
+pub(super) fn three() -> Vec<Told> {
     vec![
         Told { batches: vec![1, 2], ..Told::plain("first \"quoted\" é") },
         Told { batches: vec![3], ..Told::plain("second") },
@@ -107,7 +107,7 @@ fn three() -> Vec<Told> {
 }
 
 /// What the model is shown of a row, without what belongs to the file it stands in.
-fn said(client: &str, rows: &[Value]) -> Vec<Value> {
+pub(super) fn said(client: &str, rows: &[Value]) -> Vec<Value> {
     let rows = rows.iter();
     match client {
         "claude" => rows

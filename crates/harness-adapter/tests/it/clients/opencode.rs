@@ -105,6 +105,15 @@ impl Transfer for Book {
         Ok(serde_json::to_vec_pretty(found).unwrap())
     }
 
+    fn list(&self, within: &Path) -> Result<Vec<u8>, ProgramError> {
+        let sessions = self.sessions.lock().unwrap();
+        let here = sessions.values().filter(|one| one["info"]["directory"] == json!(within));
+        let rows: Vec<Value> = here
+            .map(|one| json!({ "id": one["info"]["id"], "directory": within, "updated": one["info"]["time"]["updated"] }))
+            .collect();
+        Ok(if rows.is_empty() { Vec::new() } else { json!(rows).to_string().into_bytes() })
+    }
+
     fn import(&self, json: &[u8], within: &Path) -> Result<(), ProgramError> {
         assert!(within.is_dir());
         let mut made: Value = serde_json::from_slice(json).unwrap();
