@@ -67,7 +67,9 @@ pub(crate) fn import(run: &Run, args: &ImportArgs) -> Result<u8, CliError> {
         only: run.global.session.as_deref().map(session).transpose()?,
         known: BTreeMap::new(),
     };
+    let done = args.once && opened.engine.has_imported(args.from.name())?;
     let found = match args.from {
+        _ if done => Found::default(),
         ImportKind::DshCheckpoint => turns(run, &path, &mut wanted)?,
         ImportKind::DshCheckpointRewind => rewinds(&path, &mut wanted),
         ImportKind::ToolCheckpoint => marks(&opened, &path, &mut wanted)?,

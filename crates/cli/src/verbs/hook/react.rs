@@ -11,7 +11,9 @@ use harness_adapter::sessions::expected_position;
 use index_store::Standing;
 
 use super::store::{self, Kept};
-use super::{number, place, process, told};
+use harness_adapter::told;
+
+use super::{number, place, process};
 use crate::approve::Consent;
 use crate::compose::{self, Located, Opened};
 use crate::config::Settings;
