@@ -36,12 +36,12 @@ const GRACE_MS = 5_000
 const NOTHING = 6
 const PARTIAL = 5
 
-/** The stores that are there. A directory of the settings goes before the default place. */
+/** The stores that are there: in the directory of the settings, which may hold nothing but our own points, and in the default place. */
 export function stores(home: string, dataDir: string | undefined, exists: (path: string) => boolean = existsSync): Store[] {
   const found: Store[] = []
   const put = (kind: Store['kind'], own: string | undefined, ...places: string[]): void => {
     if (own !== undefined && exists(own)) found.push({ kind, path: own })
-    else if (places.some(place => exists(place))) found.push({ kind })
+    if (places.some(place => exists(place))) found.push({ kind })
   }
   put('dsh-checkpoint', dataDir === undefined ? undefined : join(dataDir, 'checkpoint'), join(home, 'checkpoint'))
   put('dsh-checkpoint-rewind', dataDir, join(home, 'dsh-checkpoint-rewind'), join(home, 'storages'))

@@ -51,6 +51,7 @@ test('TJ16 stores are looked for in their default places, or where the settings 
   assert.deepEqual(stores(HOME, undefined, at(`${HOME}/storages`, `${HOME}/storages/checkpoint.json`)), [{ kind: 'dsh-checkpoint-rewind' }, { kind: 'tool-checkpoint' }])
   assert.deepEqual(stores(HOME, '/d', at('/d', '/d/checkpoint', `${HOME}/checkpoint`)), [
     { kind: 'dsh-checkpoint', path: '/d/checkpoint' },
+    { kind: 'dsh-checkpoint' },
     { kind: 'dsh-checkpoint-rewind', path: '/d' },
   ])
 })

@@ -37,7 +37,9 @@ pub(super) fn open(at: Place<'_>, asked: &SessionOpen) -> Result<SessionOpened, 
     let told = asked.beats.iter().map(|entry| beat(entry).ok_or_else(|| misfit(entry)));
     let beats = told.collect::<Result<_, _>>()?;
     let view = match asked.view.as_deref().map(Path::new) {
-        Some(dir) if !dir.is_absolute() => return Err(Failed::params(format!("view {} is not absolute", dir.display()))),
+        Some(dir) if !dir.is_absolute() => {
+            return Err(Failed::params(format!("view {} is not absolute", dir.display())));
+        }
         Some(dir) => Some(Arc::new(TurnView::new(view_dir(dir, &asked.session)))),
         None => None,
     };
