@@ -722,7 +722,7 @@ _rwd() {
             return 0
             ;;
         rwd__subcmd__import)
-            opts="-C -q -v -y -h --from --path --dry-run --data-dir --session --index --json --quiet --verbose --color --yes --no-input --force --help"
+            opts="-C -q -v -y -h --from --path --once --dry-run --data-dir --session --index --json --quiet --verbose --color --yes --no-input --force --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -562,6 +562,7 @@ json\t''"
 complete -c rwd -n "__fish_rwd_using_subcommand import" -l color -d 'When to use colours' -r -f -a "auto\t''
 always\t''
 never\t''"
+complete -c rwd -n "__fish_rwd_using_subcommand import" -l once -d 'Do nothing if this workspace took something from such a store before'
 complete -c rwd -n "__fish_rwd_using_subcommand import" -l dry-run -d 'Only say what would come in'
 complete -c rwd -n "__fish_rwd_using_subcommand import" -l json -d 'Answer with one JSON object'
 complete -c rwd -n "__fish_rwd_using_subcommand import" -s q -l quiet -d 'Say only what was asked for'

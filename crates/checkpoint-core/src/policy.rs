@@ -154,6 +154,8 @@ pub struct Quota {
     pub operations_kept: u32,
     /// Milliseconds for which every operation's trees stay.
     pub operations_age_ms: i64,
+    /// Looked at after each end of a turn too, not only from time to time (002 `pruneOnTurnEnd`).
+    pub on_turn_end: bool,
 }
 
 impl Default for Quota {
@@ -165,6 +167,7 @@ impl Default for Quota {
             max_bytes: 512 << 20,
             operations_kept: 50,
             operations_age_ms: 30 * 24 * 3600 * 1000,
+            on_turn_end: true,
         }
     }
 }

@@ -22,9 +22,10 @@ mod rpc;
 pub mod sessions;
 pub mod sidecar;
 mod surroundings;
+pub mod told;
 mod turn_view;
 
 pub use agent::Agent;
 pub use logs::Logs;
 pub use surroundings::surrounding;
-pub use turn_view::{TurnRecord, ViewError, turn_records, view_dir, write_view};
+pub use turn_view::{TurnRecord, TurnView, ViewError, turn_records, view_dir};

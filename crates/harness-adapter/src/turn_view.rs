@@ -6,10 +6,13 @@
 //! <dataDir>/checkpoint/<session>/git/         objects/info/alternates names the workspace's store
 //! ```
 //!
-//! Derived: written after the record is durable, by renaming, and never read back. Losing it loses nothing.
+//! Derived: written after the record is durable, by renaming, and never read back. Losing it loses nothing. A file `rwd`
+//! says that the directory is ours: without it the directory belongs to the plugin that had this place before, and
+//! nothing in it is touched.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use checkpoint_core::{
     Engine, EngineError, ErrorKind, JsonText, PathState, Point, PointKind, PointQuery, SessionKey, Snapshot, Turn,
@@ -44,10 +47,66 @@ pub enum ViewError {
     /// The view cannot be written.
     #[error("the view cannot be written")]
     Write(#[from] durable_fs::Error),
+    /// Something else is in its place.
+    #[error("{} holds something that is not rwd's; it stays as it is", .0.display())]
+    Foreign(PathBuf),
+}
+
+/// A session's view, with the records that it was last given: a closed turn does not change.
+#[derive(Debug)]
+pub struct TurnView {
+    dir: PathBuf,
+    known: Mutex<Vec<TurnRecord>>,
+    failed: Mutex<Option<String>>,
+}
+
+impl TurnView {
+    /// The view in `dir`, which [`view_dir`] named. Nothing is read or written yet.
+    pub fn new(dir: PathBuf) -> Self {
+        Self { dir, known: Mutex::default(), failed: Mutex::default() }
+    }
+
+    /// True for an error that is not the one of the last time: each is worth telling once.
+    pub fn is_news(&self, error: &ViewError) -> bool {
+        let told = error.to_string();
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        failed.replace(told.clone()) != Some(told)
+    }
+
+    /// Looks at the turns that ended since the last time, and writes the view.
+    ///
+    /// # Errors
+    /// [`ViewError::Foreign`] where the directory is not ours; nothing was written then.
+    pub fn update(&self, engine: &Engine, session: &SessionKey, objects: &Path) -> Result<(), ViewError> {
+        if !is_ours(&self.dir)? {
+            return Err(ViewError::Foreign(self.dir.clone()));
+        }
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        *known = records_after(engine, session, &known)?;
+        write_view(&self.dir, &known, objects)
+    }
+}
+
+/// The file that makes a directory a view of ours.
+const OURS: &str = "rwd";
+
+/// True where the directory is a view of ours, or nothing is there.
+fn is_ours(dir: &Path) -> Result<bool, ViewError> {
+    let failed = |error| ViewError::Write(durable_fs::Error::new("read", dir, error));
+    match std::fs::read_dir(dir) {
+        Ok(mut entries) => Ok(entries.next().is_none() || dir.join(OURS).try_exists().map_err(failed)?),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(failed(error)),
+    }
 }
 
 /// The closed turns of a session, in order: its own, not those that it shares with its parent.
 pub fn turn_records(engine: &Engine, session: &SessionKey) -> Result<Vec<TurnRecord>, ViewError> {
+    records_after(engine, session, &[])
+}
+
+/// The same, where those before the last of `known` need no second look.
+fn records_after(engine: &Engine, session: &SessionKey, known: &[TurnRecord]) -> Result<Vec<TurnRecord>, ViewError> {
     let query = PointQuery { sessions: vec![session.clone()], ..PointQuery::default() };
     let points = engine.index().points(&query).map_err(EngineError::from)?;
     let mut turns: Vec<Turn> = points.iter().filter_map(|point| point.turn).collect();
@@ -55,6 +114,15 @@ pub fn turn_records(engine: &Engine, session: &SessionKey) -> Result<Vec<TurnRec
     turns.dedup();
     let mut records = Vec::new();
     let mut last: Option<Snapshot> = None;
+    // The last one may have been recorded again; one that came in before the others puts all in doubt.
+    if let Some((_, before @ [.., latest])) = known.split_last()
+        && turns.iter().zip(before).all(|(turn, record)| turn.0 == record.turn)
+        && turns.len() > before.len()
+    {
+        last = found(engine, session, &format!("t{}", latest.turn))?.and_then(|point| point.snapshot);
+        records.extend_from_slice(before);
+        turns.drain(..before.len());
+    }
     for turn in turns {
         let Some(end) = found(engine, session, &format!("t{turn}"))? else { continue };
         let begin = found(engine, session, &format!("t{turn}^"))?.and_then(|point| point.snapshot);
@@ -135,9 +203,10 @@ pub fn view_dir(data_dir: &Path, session_id: &str) -> PathBuf {
 
 /// Writes a view: the records, and once the git directory. `objects`: the object directory of the workspace's store,
 /// absolute.
-pub fn write_view(dir: &Path, records: &[TurnRecord], objects: &Path) -> Result<(), ViewError> {
+fn write_view(dir: &Path, records: &[TurnRecord], objects: &Path) -> Result<(), ViewError> {
     let derived = |path: PathBuf, bytes: &[u8]| durable_fs::replace(&path, bytes, Access::Private, Durability::Derived);
     durable_fs::create_private_dirs(dir)?;
+    derived(dir.join(OURS), b"written by rwd, which overwrites it\n")?;
     let mut index = serde_json::to_vec_pretty(records)
         .map_err(|error| durable_fs::Error::new("write", dir.join("index.json"), std::io::Error::from(error)))?;
     index.push(b'\n');

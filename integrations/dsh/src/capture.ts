@@ -6,7 +6,7 @@
 
 import { isMutating, type Config } from './config.ts'
 import { engineLost, type Captured, type Engine, type Opened } from './engine.ts'
-import { eventsOf, type Agent, type Context, type Logger, type PreToolDecision, type Session, type SessionEvent, type ToolExecution } from './host.ts'
+import { eventsOf, pluginMessage, type Agent, type Context, type Logger, type PreToolDecision, type Session, type SessionEvent, type ToolExecution } from './host.ts'
 import { openStep, reasonOf } from './log.ts'
 
 export interface CaptureParts {
@@ -32,6 +32,8 @@ export class Captures {
   readonly #parts: CaptureParts
   readonly #states = new Map<string, State>()
   readonly #opened = new Map<string, Promise<Opened>>()
+  /** Whose turn it is, or was last. */
+  readonly #agents = new Map<string, Agent>()
 
   constructor(parts: CaptureParts) {
     this.#parts = parts
@@ -64,10 +66,20 @@ export class Captures {
     this.#opened.clear()
   }
 
+  /** Tells the model of a session something before its next message. A failure fails nothing (002-38). */
+  tellModel(session: string, text: string): void {
+    try {
+      this.#agents.get(session)?.inject?.(pluginMessage(text))
+    } catch {
+      // The host's read-before-edit rule protects it anyway.
+    }
+  }
+
   /** Registers on the host's hooks. Every listener calls on and returns the host's own decision. */
   listen(): void {
     const { ctx } = this.#parts
     ctx.on('agent/pre-step', (async (payload: { agent: Agent; turn: number; step: number; signal: AbortSignal }, next: () => Promise<unknown>) => {
+      this.#agents.set(payload.agent.session.id, payload.agent)
       await this.preStep(payload.agent.session, payload.turn, payload.step, payload.signal)
       return next()
     }) as never, { prepend: true })
@@ -84,6 +96,7 @@ export class Captures {
       }) as never, { prepend: true })
     ctx.on('session/event', ((session: Session, event: SessionEvent) => this.sawEvent(session, event)) as never)
     ctx.on('session/disposed', ((session: Session) => {
+      this.#agents.delete(session.id)
       const state = this.#states.get(session.id)
       if (state === undefined) return
       const closed = state.tail.then(() => this.#parts.engine.closeSession(session.id)).catch(() => undefined)

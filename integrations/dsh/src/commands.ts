@@ -239,7 +239,8 @@ export class Commands {
     const { agent, signal } = invocation
     const { session } = agent
     await captures.open(session)
-    const points = this.#shown((await captures.inOrder(session, () => engine.list(session.id))).points)
+    // What an older plugin recorded stays: it would not come in again.
+    const points = this.#shown((await captures.inOrder(session, () => engine.list(session.id))).points).filter(point => point.kind !== 'import')
     if (points.length === 0 && !all) return success('nothing to clear')
     const answer = await confirm(ctx, config, {
       agent,

@@ -19,7 +19,7 @@ export interface Config {
   readonly maxSnapshots: number
   /** 002: soft quota over everything stored. */
   readonly maxSnapshotBytes: number
-  /** 002: retention runs at the end of a turn. */
+  /** 002: retention runs at the end of a turn too, not only from time to time. */
   readonly pruneOnTurnEnd: boolean
   /** 002: tools that change files. `undefined`: its list, and every tool that is not known to only read. */
   readonly mutationTools: readonly string[] | undefined
@@ -236,6 +236,7 @@ export function engineEnvironment(config: Config): Record<string, string> {
     RWD_RETENTION_MAX_CHECKPOINTS: String(config.maxSnapshots),
     RWD_RETENTION_MAX_BYTES: String(config.maxSnapshotBytes),
   }
+  if (!config.pruneOnTurnEnd) set['RWD_RETENTION_ON_TURN_END'] = 'false'
   if (config.untrackedFileMaxBytes !== undefined)
     set['RWD_CAPTURE_UNTRACKED_MAX_BYTES'] = String(Math.ceil(config.untrackedFileMaxBytes))
   if (config.excludeGlobs !== undefined) set['RWD_CAPTURE_EXCLUDES'] = config.excludeGlobs.join(',')

@@ -49,6 +49,8 @@ export interface Point {
   readonly step?: number
   readonly tree?: string
   readonly trigger?: string
+  /** For what came in from an older store: it is one of 002's records, not the end of a turn of 000. */
+  readonly fromRewind?: boolean
   /** Milliseconds since the epoch. */
   readonly at: number
   readonly changed: number

@@ -35,6 +35,7 @@ export function apply(ctx: Context, raw?: unknown): void {
     log,
     find: () => findProgram(ctx.subprocess),
     gone: () => captures.forget(),
+    tellModel: (session, text) => captures.tellModel(session, text),
   })
   const captures: Captures = new Captures({ ctx, config, engine, log, turnClosed: (session, event) => named.turnClosed(session, event) })
   const named = new Named({ ctx, config, engine, captures, log })

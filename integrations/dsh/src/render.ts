@@ -34,7 +34,7 @@ export function when(at: number, now: number): string {
 const REWIND_KINDS = new Set(['mutation', 'step', 'auto', 'manual', 'guard'])
 
 export function rewindPoints(points: readonly Point[]): Point[] {
-  return points.filter(point => REWIND_KINDS.has(point.kind))
+  return points.filter(point => REWIND_KINDS.has(point.kind) || (point.kind === 'import' && point.fromRewind === true))
 }
 
 /** Where a point's conversation would be cut: `fork: ready (end of turn 1)`, `fork: ready (empty)` (deviation 1). */

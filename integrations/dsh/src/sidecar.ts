@@ -28,6 +28,8 @@ export interface SidecarParts {
   readonly log: Logger
   readonly find: () => Promise<Found>
   readonly handlers: Handlers
+  /** Somebody else restored files under a session: what its model should read. */
+  readonly restored: (session: string, text: string) => void
   /** A process is gone: whatever was opened in it is not open any more. */
   readonly gone: () => void
   readonly now?: () => number
@@ -134,8 +136,12 @@ export class Sidecar {
   }
 
   #told(method: string, params: unknown): void {
-    const { log } = this.#parts
-    if (method === 'notice') log.warn(String((params as { text?: unknown } | null)?.text ?? JSON.stringify(params)))
+    const { log, restored } = this.#parts
+    if (method === 'notice') {
+      const { session, text, kind } = (params ?? {}) as { session?: unknown; text?: unknown; kind?: unknown }
+      if (kind === 'restored' && typeof session === 'string' && typeof text === 'string') restored(session, text)
+      else log.warn(String(text ?? JSON.stringify(params)))
+    }
     else if (method === '$/malformed') log.warn(`rwd said something that is not understood: ${JSON.stringify(params)}`)
   }
 }

@@ -11,6 +11,7 @@ import type { Config } from './config.ts'
 import type { Captured, CaptureRequest, Change, Engine, Listing, Mark, NamedPoint, Opened, Outcome, Point, Preview, RestoreRequest, SessionRef, TurnRecord } from './engine.ts'
 import { forkLive } from './fork.ts'
 import { service, type Context, type Logger } from './host.ts'
+import { Older } from './older.ts'
 import { RpcError, type Handlers } from './rpc.ts'
 import { Sidecar } from './sidecar.ts'
 
@@ -20,6 +21,8 @@ export interface WireParts {
   readonly log: Logger
   readonly find: () => Promise<Found>
   readonly gone: () => void
+  /** A session's model has to know this before its next message. */
+  readonly tellModel: (session: string, text: string) => void
 }
 
 type Json = Readonly<Record<string, unknown>>
@@ -53,6 +56,7 @@ const point = (value: unknown): Point => {
     id: text(raw['id']) ?? '',
     session: bare(text(raw['session']) ?? ''),
     kind: text(raw['kind']) ?? 'mutation',
+    fromRewind: text(raw['callId'])?.startsWith(FROM_002) === true,
     at: timeOf(raw['at']),
     changed: number(raw['changed']) ?? 0,
     bytes: number(raw['newBytes']) ?? 0,
@@ -120,9 +124,11 @@ const preview = (value: unknown): Preview => {
   }
 }
 
-/** Kinds that `/rewind` lists, counts and clears (design § 13); turn points belong to `/checkpoint`. */
+/** Kinds that `/rewind` clears (design § 13); turn points belong to `/checkpoint`, what came in from elsewhere stays. */
 const REWIND_KINDS = ['mutation', 'step', 'auto', 'manual', 'guard']
-const LISTED_KINDS = [...REWIND_KINDS, 'turn-start', 'turn-end']
+const LISTED_KINDS = [...REWIND_KINDS, 'turn-start', 'turn-end', 'import']
+/** How the points of 002's records begin their call ids. */
+const FROM_002 = 'dsh-checkpoint-rewind/'
 
 /** A turn's start is waited for; only a workspace that takes this long to look at goes without. */
 const TURN_DEADLINE_MS = 10_000
@@ -143,9 +149,14 @@ const asked = ({ target, scope, exact, drift, guard, paths: selected, gitOnly, b
 
 export class SidecarEngine implements Engine {
   readonly #sidecar: Sidecar
+  readonly #older: Older
+  readonly #view: string
 
-  constructor({ ctx, config, log, find, gone }: WireParts) {
-    this.#sidecar = new Sidecar({ subprocess: ctx.subprocess, config, log, find, gone, handlers: handlers(ctx) })
+  constructor({ ctx, config, log, find, gone, tellModel }: WireParts) {
+    const { subprocess } = ctx
+    this.#sidecar = new Sidecar({ subprocess, config, log, find, gone, handlers: handlers(ctx), restored: tellModel })
+    this.#older = new Older({ subprocess, config, log, find, home: hostHome() })
+    this.#view = resolve(config.dataDir ?? hostHome())
   }
 
   async open({ id, cwd, parent, seedLength, subagentOf }: SessionRef): Promise<Opened> {
@@ -154,12 +165,15 @@ export class SidecarEngine implements Engine {
         harness: 'dsh',
         roots: [cwd],
         home: hostHome(),
+        view: this.#view,
         ...optional('parent', parent),
         ...optional('seedLength', seedLength),
         ...optional('subagentOf', subagentOf),
       }),
     )
-    return { root: text(raw['root']) ?? cwd, isGitRepo: raw['isGitWorktree'] === true, provider: raw['provider'] === 'git' ? 'git' : 'copy', ...optional('unfinished', text(raw['unfinished'])) }
+    const root = text(raw['root']) ?? cwd
+    this.#older.begin(root)
+    return { root, isGitRepo: raw['isGitWorktree'] === true, provider: raw['provider'] === 'git' ? 'git' : 'copy', ...optional('unfinished', text(raw['unfinished'])) }
   }
 
   async closeSession(session: string): Promise<void> {
@@ -185,6 +199,8 @@ export class SidecarEngine implements Engine {
   }
 
   async list(session: string, allSessions = false): Promise<Listing> {
+    // Records of an older store are listed beside new ones (TJ16).
+    await this.#older.settled()
     const raw = object(await this.#call('list', session, { kinds: LISTED_KINDS, cuts: !allSessions, turns: !allSessions, allSessions }))
     return {
       points: array(raw['points']).map(point),
@@ -200,6 +216,7 @@ export class SidecarEngine implements Engine {
   }
 
   async preview(session: string, request: RestoreRequest): Promise<Preview> {
+    await this.#older.settled()
     return preview(await this.#call('preview', session, asked(request)))
   }
 
@@ -246,7 +263,8 @@ export class SidecarEngine implements Engine {
     this.#sidecar.close()
   }
 
-  end(): Promise<void> {
+  async end(): Promise<void> {
+    await this.#older.settled()
     return this.#sidecar.end()
   }
 

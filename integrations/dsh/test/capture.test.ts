@@ -184,3 +184,12 @@ test('K-40 a subagent counts as its parent; a child says where its conversation 
     { id: 'child', cwd: '/shop', parent: 'p', seedLength: 9 },
   ])
 })
+
+test('a model whose files somebody else put back reads that before its next message', async () => {
+  const { captures, agent, preStep } = stage()
+  captures.tellModel('s', 'nobody knows that session yet')
+  await preStep(1, 1)
+  captures.tellModel('s', '[rwd] Files of the workspace were put back')
+  assert.equal(agent.injected.length, 1)
+  assert.match(JSON.stringify(agent.injected[0]), /put back/)
+})

@@ -94,5 +94,7 @@ test('settings reach the engine as its variables', () => {
   assert.equal(set['RWD_CAPTURE_UNTRACKED_MAX_BYTES'], '11')
   assert.equal(set['RWD_CAPTURE_EXCLUDES'], 'a,b/**')
   assert.equal(set['RWD_CAPTURE_VERIFY_BY_HASH'], 'true')
+  assert.equal(set['RWD_RETENTION_ON_TURN_END'], undefined)
+  assert.equal(engineEnvironment(config({ pruneOnTurnEnd: false }))['RWD_RETENTION_ON_TURN_END'], 'false')
   assert.equal(refused({ excludeGlobs: ['a,b'] }), 'excludeGlobs')
 })

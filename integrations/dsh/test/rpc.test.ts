@@ -118,6 +118,7 @@ function sidecar(host: ReturnType<typeof processes>, find = async () => ({ path:
     log: { info: () => undefined, warn: message => void told.push(message) },
     find,
     handlers: {},
+    restored: () => undefined,
     gone: () => void gone.push(1),
     now: () => clock.now,
   })

@@ -37,6 +37,8 @@ pub(super) fn run(rwd: &Path, node: &Node, modules: &Path, host: &str, scratch: 
     println!("002: list, preview, refusal, rewind, guard");
     stage.explorations_are_folded_and_boundaries_named()?;
     println!("001 and 003: folded in place; named and forked");
+    stage.records_of_an_older_plugin_come_in()?;
+    println!("TJ16: an older plugin's record is listed beside new ones, and its store stays as it is");
     stage.without_the_program_it_says_so()?;
     println!("without rwd the conversation goes back, and the reason is said");
     Ok(())
@@ -337,6 +339,58 @@ impl<'a> Stage<'a> {
             now.get(Path::new("src/app.txt")).is_some_and(|content| content == b"two\n"),
             "the guard's bytes are not back",
         )?;
+        self.still_loads(&shop, &[id])
+    }
+
+    /// TJ16: at the first mount what 002's plugin recorded comes in, once.
+    fn records_of_an_older_plugin_come_in(&self) -> Result {
+        let shop = self.workspace("older-shop", true)?;
+        let id = "session-older";
+        let head = String::from_utf8(quiet("git", &["rev-parse", "HEAD"], &shop)?)?;
+        let record = json!({
+            "id": "00000000-0000-4000-8000-00000000000a", "sessionId": id, "cwd": shop, "seq": 3, "time": 1_760_000_000_000_i64,
+            "provider": "git", "triggerTool": "write", "turn": 1, "step": 1, "files": 1, "bytes": 12, "ref": head.trim(),
+        });
+        let store = self.dsh_home.join("storages");
+        fs::create_dir_all(&store)?;
+        let medium = store.join("rewind.json");
+        super::write(&medium, &json!({ "version": 1, "tables": { "records": [record] } }).to_string())?;
+        let before = fs::read(&medium)?;
+        let first = self.play(
+            &shop,
+            &[
+                json!({ "op": "create", "id": id }),
+                turn(id, "First.", &[bash("echo plum 9 > src/price.txt")]),
+                line(id, "/rewind"),
+            ],
+        )?;
+        let listed = first[2]["text"].as_str().unwrap_or_default();
+        let kinds = |kind: &str| listed.matches(kind).count();
+        expect(
+            kinds("[import]") == 1 && kinds("[mutation]") == 1,
+            &format!("the older record is not listed beside the new one: {listed:?}"),
+        )?;
+        let imported = listed.lines().find(|line| line.contains("[import]")).unwrap_or_default();
+        let imported = imported.trim_start_matches('#').split(' ').next().unwrap_or_default().to_owned();
+        let again = self.play(
+            &shop,
+            &[
+                json!({ "op": "resume", "id": id }),
+                line(id, "/rewind"),
+                json!({ "op": "answer", "label": "Rewind everything" }),
+                line(id, &format!("/rewind workspace {imported}")),
+            ],
+        )?;
+        let listed = again[1]["text"].as_str().unwrap_or_default();
+        expect(listed.matches("[import]").count() == 1, &format!("it came in twice: {listed:?}"))?;
+        expect(again[3]["kind"] == "success", &format!("not rewound: {}", again[3]))?;
+        let now = files(&shop)?;
+        expect(
+            now.get(Path::new("src/price.txt")).is_some_and(|content| content == b"apple 3\npear 4\n"),
+            "the older record's content is not back",
+        )?;
+        expect(fs::read(&medium)? == before, "the older store was written to")?;
+        fs::remove_file(&medium)?;
         self.still_loads(&shop, &[id])
     }
 

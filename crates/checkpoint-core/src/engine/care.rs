@@ -131,7 +131,7 @@ impl Engine {
     }
 
     /// Whether it is time for [`Engine::prune`], after a capture or at the end of a turn: with few points at each end
-    /// of a turn and every 16th place; with many less often, so that the captures between two looks at all points grow
+    /// of a turn (unless [`Quota::on_turn_end`](crate::Quota) says no) and every 16th place; with many less often, so that the captures between two looks at all points grow
     /// with their number.
     pub fn prune_is_due(&self, turn_ended: bool) -> Result<bool, EngineError> {
         let newest = PointQuery { newest_first: true, limit: Some(1), ..PointQuery::default() };
@@ -139,7 +139,7 @@ impl Engine {
         // Ids are random, so this is one point in 256.
         let sample = PointQuery { id_prefix: Some("00".to_owned()), limit: Some(256), ..PointQuery::default() };
         let sample = self.parts.index.points(&sample)?.len() as u64;
-        Ok(is_due(sample, turn_ended, &newest))
+        Ok(is_due(sample, turn_ended && self.parts.quota.on_turn_end, &newest))
     }
 
     /// Applies retention (design § 8). Cheap when nothing is over a limit; never part of a transaction.

@@ -176,6 +176,16 @@ impl Engine {
         Ok(Imported { operation, items: items.into_iter().flatten().collect(), marks })
     }
 
+    /// True when an import from there brought something in before, whatever became of it since.
+    ///
+    /// # Errors
+    /// Those of the index.
+    pub fn has_imported(&self, from: &str) -> Result<bool, EngineError> {
+        let end = origin(from);
+        let operations = self.parts.index.operations(&[], None)?;
+        Ok(operations.iter().any(|op| op.kind == OpKind::Import && op.summary.ends_with(&end)))
+    }
+
     /// The points that earlier imports made, by key.
     fn imported_before(&self) -> Result<BTreeMap<String, PointId>, EngineError> {
         let query = PointQuery { kinds: vec![PointKind::Import], ..PointQuery::default() };
@@ -299,7 +309,7 @@ impl Engine {
             at: self.parts.clock.now(),
             wrote: 0,
             child: None,
-            summary: format!("imported {what} from {}", request.from),
+            summary: format!("imported {what}{}", origin(&request.from)),
             expired: false,
             stored: Vec::new(),
         }
@@ -378,4 +388,9 @@ impl Engine {
         }
         Ok((placed, ops))
     }
+}
+
+/// How the summary of an import ends.
+fn origin(from: &str) -> String {
+    format!(" from {from}")
 }

@@ -33,6 +33,9 @@ pub(crate) struct ImportArgs {
     /// Where its store is, if not in its default place below the home of DeepSeek Harness
     #[arg(long, value_name = "DIR")]
     pub(crate) path: Option<PathBuf>,
+    /// Do nothing if this workspace took something from such a store before
+    #[arg(long)]
+    pub(crate) once: bool,
     /// Only say what would come in
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -232,6 +232,13 @@ pub(crate) const KEYS: &[Key] = &[
         about: "turn points and manual points a session keeps",
     },
     Key {
+        name: "retention.on_turn_end",
+        kind: Kind::Bool,
+        default: || Value::Bool(true),
+        workspace: Trust::No,
+        about: "look at the limits after each turn, not only from time to time",
+    },
+    Key {
         name: "run.interval_ms",
         kind: Kind::Count,
         default: || Value::Int(30_000),

@@ -216,6 +216,7 @@ impl Settings {
             max_checkpoints: count("retention.max_checkpoints"),
             max_gaps: count("retention.max_gaps"),
             max_bytes: self.int("retention.max_bytes"),
+            on_turn_end: self.value("retention.on_turn_end") != Some(&Value::Bool(false)),
             ..Quota::default()
         }
     }

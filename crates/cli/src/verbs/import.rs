@@ -67,14 +67,20 @@ pub(crate) fn import(run: &Run, args: &ImportArgs) -> Result<u8, CliError> {
         only: run.global.session.as_deref().map(session).transpose()?,
         known: BTreeMap::new(),
     };
+    let from = match &args.path {
+        Some(_) => format!("{} at {}", args.from.name(), path.display()),
+        None => args.from.name().to_owned(),
+    };
+    let done = args.once && opened.engine.has_imported(&from)?;
     let found = match args.from {
+        _ if done => Found::default(),
         ImportKind::DshCheckpoint => turns(run, &path, &mut wanted)?,
         ImportKind::DshCheckpointRewind => rewinds(&path, &mut wanted),
         ImportKind::ToolCheckpoint => marks(&opened, &path, &mut wanted)?,
     };
     run.stop.listen();
     let request = ImportRequest {
-        from: args.from.name().to_owned(),
+        from,
         session: wanted.only.clone().unwrap_or_else(SessionKey::local),
         items: found.candidates.iter().map(item).collect(),
         marks: found.marks.iter().map(|mark| ImportMark { mark: mark.clone() }).collect(),

@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use checkpoint_core::{
@@ -240,6 +240,10 @@ impl Workspace for Shelf {
 
     fn parts(&self) -> Parts<'_> {
         Parts { index: &*self.index, snapshots: &*self.snapshots, lock: &*self.lock }
+    }
+
+    fn objects(&self) -> PathBuf {
+        self.data.workspace(&self.located.workspace.id).git().join("objects")
     }
 
     fn after(&self, rules: &Rules, point: &Point) {

@@ -450,3 +450,30 @@ fn nothing_there_is_nothing_to_do_and_a_wrong_path_is_said() {
     assert_eq!(world.sandbox.rwd(&["import", "--from", "other"]).code, 2);
     assert_eq!(world.sandbox.rwd(&["import"]).code, 2);
 }
+
+/// TJ16: a host imports at every mount; what the user dropped since must not come back, and two hosts mount at once.
+#[test]
+fn tj16_once_is_once_whatever_became_of_it() {
+    let mut world = World::new();
+    if two_turns(&world, "checkpoint").is_none() {
+        return;
+    }
+    world.settle();
+    let import = ["import", "--once", "--from", "dsh-checkpoint", "--session", "dsh:s-one"];
+    let runs: Vec<_> = (0..4).map(|_| world.sandbox.command(&import).spawn().unwrap()).collect();
+    for run in runs {
+        assert!([0, 6].contains(&run.wait_with_output().unwrap().status.code().unwrap()));
+    }
+    let points = world.sandbox.json(0, &["log", "--session", "dsh:s-one"])["points"].as_array().unwrap().clone();
+    assert_eq!(points.len(), 2, "{points:?}");
+    assert_eq!(world.sandbox.json(0, &["log", "--ops"])["operations"].as_array().unwrap().len(), 1);
+    for point in &points {
+        world.sandbox.ok(&["drop", point["id"].as_str().unwrap(), "--yes"]);
+    }
+    let again = world.sandbox.json(6, &import);
+    assert_eq!((again["points"].clone(), again["op"].clone()), (json!([]), Value::Null));
+    // Another store is another matter, and without the word it comes in again.
+    assert_eq!(world.sandbox.json(6, &["import", "--once", "--from", "tool-checkpoint"])["marks"], json!([]));
+    let asked = world.sandbox.json(0, &["import", "--from", "dsh-checkpoint", "--session", "dsh:s-one"]);
+    assert_eq!(asked["points"].as_array().unwrap().len(), 2);
+}

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use checkpoint_core::SessionKey;
-use harness_adapter::{turn_records, view_dir, write_view};
+use harness_adapter::{TurnView, ViewError, turn_records, view_dir};
 use index_store::{DataDir, Registry};
 use serde_json::Value;
 
@@ -35,8 +35,10 @@ fn c000_04_one_record_a_closed_turn_and_a_git_directory_that_finds_its_tree() {
     let workspace = Registry::new(data.clone()).list().unwrap().remove(0);
     let dir = view_dir(&home.path(), "edits3");
     assert_eq!(dir, home.path().join("checkpoint/edits3"));
+    let objects = data.workspace(&workspace.id).git().join("objects");
+    let view = TurnView::new(dir.clone());
     for _ in 0..2 {
-        write_view(&dir, &records, &data.workspace(&workspace.id).git().join("objects")).unwrap();
+        view.update(&engine, &session, &objects).unwrap();
     }
     let index: Value = serde_json::from_slice(&fs::read(dir.join("index.json")).unwrap()).unwrap();
     assert_eq!(index.as_array().unwrap().len(), 4);
@@ -59,4 +61,48 @@ fn c000_04_one_record_a_closed_turn_and_a_git_directory_that_finds_its_tree() {
     let ends = points["points"].as_array().unwrap().iter().filter(|point| point["kind"] == "turn-end");
     let trees: Vec<&str> = ends.map(|point| point["tree"].as_str().unwrap()).collect();
     assert_eq!(trees, records.iter().map(|record| record.tree_hash.as_deref().unwrap()).collect::<Vec<_>>());
+}
+
+/// Only what ended since is looked at again, and the result is the same as from the beginning.
+#[test]
+fn c000_04_a_view_that_is_kept_up_is_the_one_that_is_made_anew() {
+    let home = played();
+    let engine = engine(&home, &Arc::new(Steps::default()));
+    let session = SessionKey::parse("dsh:edits3").unwrap();
+    let view = TurnView::new(view_dir(&home.path(), "edits3"));
+    let read = || fs::read_to_string(home.path().join("checkpoint/edits3/index.json")).unwrap();
+    view.update(&engine, &session, &home.path()).unwrap();
+    for turn in 4..7 {
+        home.sandbox.turn_of("dsh:edits3", turn, |sandbox| sandbox.write("notes.md", format!("turn {turn}\n")));
+        view.update(&engine, &session, &home.path()).unwrap();
+        let kept_up = read();
+        TurnView::new(view_dir(&home.path(), "edits3")).update(&engine, &session, &home.path()).unwrap();
+        assert_eq!(kept_up, read());
+        assert!(kept_up.contains(&format!("\"turn\": {turn}")), "{kept_up}");
+    }
+}
+
+/// 000's own directory, at the same place, holds records that exist nowhere else.
+#[test]
+fn tj16_the_directory_of_an_older_plugin_stays_as_it_is() {
+    let home = played();
+    let engine = engine(&home, &Arc::new(Steps::default()));
+    let session = SessionKey::parse("dsh:edits3").unwrap();
+    let dir = view_dir(&home.path(), "edits3");
+    for file in ["index.json", "git/HEAD", "anything"] {
+        let path = dir.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "theirs").unwrap();
+        let view = TurnView::new(dir.clone());
+        let refused = view.update(&engine, &session, &home.path()).unwrap_err();
+        assert!(matches!(&refused, ViewError::Foreign(at) if *at == dir), "{refused}");
+        assert_eq!((view.is_news(&refused), view.is_news(&refused)), (true, false));
+        let left: Vec<_> = fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, [file.split('/').next().unwrap()]);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "theirs");
+        fs::remove_dir_all(&dir).unwrap();
+    }
+    fs::write(&dir, "a file").unwrap();
+    assert!(TurnView::new(dir.clone()).update(&engine, &session, &home.path()).is_err());
+    assert_eq!(fs::read_to_string(&dir).unwrap(), "a file");
 }

@@ -1,7 +1,7 @@
 //! What the sidecar is composed with: where workspaces come from, and by which settings.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -92,6 +92,9 @@ pub trait Workspace: fmt::Debug + Send + Sync {
 
     /// The parts that reads without an engine need.
     fn parts(&self) -> Parts<'_>;
+
+    /// The directory of its store's objects, absolute.
+    fn objects(&self) -> PathBuf;
 
     /// Retention and housekeeping after a point, when nobody waits.
     fn after(&self, rules: &Rules, point: &Point);

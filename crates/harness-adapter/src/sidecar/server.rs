@@ -21,6 +21,7 @@ use super::protocol::{Client, Done, Hello, MAX_LINE, METHODS, Message, PROTOCOL,
 use super::verbs;
 use crate::rpc::envelope::{self, INVALID, Incoming, PARSE, UNKNOWN};
 use crate::rpc::lines::{Line, next_line};
+use crate::turn_view::TurnView;
 
 /// Sessions that one connection may have open.
 const SESSIONS: usize = 1024;
@@ -51,6 +52,10 @@ pub(super) struct Open {
     pub(super) dir: PathBuf,
     /// The host's configuration, as it was last told.
     pub(super) host_state: Mutex<Option<String>>,
+    /// Where its turns are shown as files (000-04).
+    pub(super) view: Option<Arc<TurnView>>,
+    /// Up to which place of the index its model knows of files that were put back; at first nothing is known.
+    pub(super) seen: Mutex<Option<u64>>,
 }
 
 struct Job {

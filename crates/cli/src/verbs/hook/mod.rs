@@ -9,7 +9,6 @@ mod place;
 mod process;
 mod react;
 mod store;
-mod told;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};

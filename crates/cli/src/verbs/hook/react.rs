@@ -9,10 +9,11 @@ use harness_adapter::hooks::state::{OpenTurn, SessionState};
 use harness_adapter::hooks::turns::{Action, Capture, step};
 use harness_adapter::hooks::{Agent, HookEvent, What};
 use harness_adapter::sessions::expected_position;
+use harness_adapter::told;
 use index_store::Standing;
 
 use super::store::{self, Kept};
-use super::{place, process, told};
+use super::{place, process};
 use crate::approve::Consent;
 use crate::compose::{self, Located, Opened};
 use crate::config::Settings;

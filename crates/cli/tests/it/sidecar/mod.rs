@@ -329,3 +329,62 @@ fn hundreds_of_captures_of_one_sidecar_leave_few_packs() {
     assert!((1..=50).contains(&packs), "{packs} packs");
     sandbox.ok(&["verify", "--rehash"]);
 }
+
+fn notices(client: &Client) -> Vec<Value> {
+    client.seen.iter().filter(|(method, _)| method == "notice").map(|(_, params)| params.clone()).collect()
+}
+
+/// Design § 11: no harness tells its model that files were put back under it.
+#[test]
+fn a_model_is_told_once_what_somebody_else_restored() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "one");
+    let mut client = Client::start(&sandbox, &[]);
+    client.open(&sandbox, "s1");
+    client.open(&sandbox, "s2");
+    client.turn("s1", 1, || sandbox.write("a", "two"));
+    assert!(client.seen.iter().all(|(method, _)| method != "notice"), "{:?}", client.seen);
+    // By another session of the same sidecar: its own model knows, the other's does not.
+    let asked = json!({"session": "s2", "target": "s1/t1^", "scope": "files", "confirmed": true, "policy": {"withOthers": true}});
+    client.ok("restore", asked);
+    assert_eq!(sandbox.read("a"), "one");
+    client.turn("s2", 1, || ());
+    client.turn("s1", 2, || ());
+    client.turn("s1", 3, || ());
+    let told = notices(&client);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!((&told[0]["session"], &told[0]["kind"]), (&json!("s1"), &json!("restored")));
+    assert!(told[0]["text"].as_str().unwrap().contains("1 path restored (a)"), "{told:?}");
+    // By another process.
+    sandbox.json(0, &["undo", "--yes", "--force"]);
+    client.turn("s1", 4, || ());
+    assert_eq!(notices(&client).len(), 2);
+}
+
+/// 000-04: what readers of the older form look at, while a session is open with `view`.
+#[test]
+fn c000_04_turns_are_shown_as_files_where_the_client_wants_it() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "one");
+    let mut client = Client::start(&sandbox, &[]);
+    let open = |session: &str, view: &Value| json!({"session": session, "harness": "test", "roots": [sandbox.work()], "log": "none", "view": view});
+    assert_eq!(client.code("session.open", open("s1", &json!("not/absolute"))), "usage");
+    let at = sandbox.top().join("shown");
+    client.ok("session.open", open("s1", &json!(at)));
+    client.turn("s1", 1, || sandbox.write("a", "two"));
+    client.turn("s1", 2, || sandbox.write("b", "x"));
+    client.ok("list", s1(json!({})));
+    let index = std::fs::read(at.join("checkpoint/s1/index.json")).unwrap();
+    let records: Value = serde_json::from_slice(&index).unwrap();
+    assert_eq!((&records[0]["changed"], &records[1]["changed"]), (&json!(["a"]), &json!(["b"])));
+    // A session whose directory an older plugin has: told once, and nothing is written there.
+    std::fs::create_dir_all(at.join("checkpoint/s2")).unwrap();
+    std::fs::write(at.join("checkpoint/s2/index.json"), "[]").unwrap();
+    client.ok("session.open", open("s2", &json!(at)));
+    client.turn("s2", 1, || sandbox.write("a", "three"));
+    client.turn("s2", 2, || sandbox.write("a", "four"));
+    client.ok("list", json!({"session": "s2"}));
+    let told = notices(&client);
+    assert_eq!((told.len(), &told[0]["kind"]), (1, &json!("warning")), "{told:?}");
+    assert_eq!(std::fs::read_to_string(at.join("checkpoint/s2/index.json")).unwrap(), "[]");
+}

@@ -172,8 +172,20 @@ pub struct Cancel {
 pub struct Notice {
     /// The session it is about, as the client calls it.
     pub session: Option<String>,
-    /// One line.
+    /// For `restored` what its model should read before its next message; else one line for people.
     pub text: String,
+    /// What it is about.
+    pub kind: NoticeKind,
+}
+
+/// What a [`Notice`] is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NoticeKind {
+    /// Somebody else put files back since the session's last turn. Sent while `turn.begin` is answered, once.
+    Restored,
+    /// Something works less than it should.
+    Warning,
 }
 
 /// How far a request is. At most ten a second for one request, none before 300 ms.

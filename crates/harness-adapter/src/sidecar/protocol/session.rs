@@ -75,6 +75,10 @@ pub struct SessionOpen {
     /// Where positions are looked up.
     #[serde(default)]
     pub log: LogSource,
+    /// A directory, absolute: after each turn `checkpoint/SESSION/index.json` below it says what the turns changed, in the
+    /// form of `dsh-checkpoint` (000-04). A directory there that is not rwd's stays as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
     /// For `log = client`: the log so far.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beats: Vec<BeatEntry>,

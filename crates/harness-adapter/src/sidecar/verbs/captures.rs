@@ -8,12 +8,13 @@ use checkpoint_core::{
 
 use super::super::problem::Failed;
 use super::super::protocol::{
-    self as wire, Capture, CaptureKind, Captured, Done, GapMade, Interrupted, StepBegin, StepEnd, TurnBegin, TurnEnd,
-    TurnInterrupt, skipped,
+    self as wire, Capture, CaptureKind, Captured, Done, GapMade, Interrupted, Notice, NoticeKind, StepBegin, StepEnd,
+    TurnBegin, TurnEnd, TurnInterrupt, skipped,
 };
 use super::super::server::locked;
 use super::super::shape::{consistency, word};
 use super::{Needs, Place, Scene};
+use crate::told;
 
 fn counted(what: &str, number: u32) -> Result<u32, Failed> {
     if number == 0 { Err(Failed::params(format!("{what}s are counted from 1"))) } else { Ok(number) }
@@ -40,7 +41,21 @@ pub(super) fn turn_begin(at: Place<'_>, asked: TurnBegin) -> Result<Captured, Fa
         process,
         ..SaveRequest::of(key, PointKind::TurnStart)
     };
+    tell_of_restores(at, &asked.session)?;
     take(at, &asked.session, request, asked.deadline_ms, asked.host_state)
+}
+
+/// What somebody else restored since the last turn is told once, before the turn begins: the model does not know of it.
+fn tell_of_restores(at: Place<'_>, session: &str) -> Result<(), Failed> {
+    let scene = at.scene(session, Needs::default())?;
+    let index = scene.engine.index();
+    let mut seen = locked(&scene.open.seen);
+    let newest = index.newest()?.0;
+    if let Some(text) = seen.map(|seen| told::since(index, seen, &scene.open.key)).transpose()?.flatten() {
+        at.call.peer.tell(&Notice { session: Some(session.to_owned()), text, kind: NoticeKind::Restored });
+    }
+    *seen = Some(newest);
+    Ok(())
 }
 
 pub(super) fn turn_end(at: Place<'_>, asked: TurnEnd) -> Result<Captured, Failed> {
@@ -54,7 +69,28 @@ pub(super) fn turn_end(at: Place<'_>, asked: TurnEnd) -> Result<Captured, Failed
     });
     let request =
         SaveRequest { turn: Some(turn), position, trigger: asked.reason, ..SaveRequest::of(key, PointKind::TurnEnd) };
-    take(at, &asked.session, request, asked.deadline_ms, asked.host_state)
+    let captured = take(at, &asked.session, request, asked.deadline_ms, asked.host_state)?;
+    show_turns(at, &asked.session)?;
+    Ok(captured)
+}
+
+/// After the answer the turns are shown as files, where the client wanted that.
+fn show_turns(at: Place<'_>, session: &str) -> Result<(), Failed> {
+    let Some(view) = at.session(session)?.view.clone() else { return Ok(()) };
+    let scene = at.scene(session, Needs::default())?;
+    let (workspace, rules, key) = (Arc::clone(&scene.workspace), scene.rules.clone(), scene.open.key.clone());
+    let peer = Arc::clone(&at.call.peer);
+    let name = scene.open.name.clone();
+    at.call.later(move || {
+        let engine = workspace.compose(&rules).build();
+        if let Err(error) = view.update(&engine, &key, &workspace.objects())
+            && view.is_news(&error)
+        {
+            let text = format!("the turns of {name} are not shown as files: {error}");
+            peer.tell(&Notice { session: Some(name), text, kind: NoticeKind::Warning });
+        }
+    });
+    Ok(())
 }
 
 pub(super) fn interrupt(at: Place<'_>, asked: &TurnInterrupt) -> Result<Interrupted, Failed> {

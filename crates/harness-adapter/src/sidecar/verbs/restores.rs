@@ -11,6 +11,7 @@ use super::super::protocol::{
     BoundaryWord, DriftWord, FilesWord, GuardWord, PathEntry, Policy, Preview, PreviewAsk, Recover, Redo, Restore,
     Restored, ScopeWord, Undo, UndoPreview, Way,
 };
+use super::super::server::locked;
 use super::super::shape;
 use super::listing::{nth, operations};
 use super::{Needs, Place, Scene};
@@ -192,6 +193,8 @@ fn ended(at: Place<'_>, scene: &Scene, ended: Result<Outcome, EngineError>) -> R
         Err(error) => return Err(at.failed(error)),
     };
     let index = scene.engine.index();
+    // Whoever asked for it tells its own model, and a child is told in its conversation.
+    *locked(&scene.open.seen) = Some(index.newest()?.0);
     let done = outcome.operation.map(|op| index.operation(&op)).transpose()?.flatten();
     let all = done.as_ref().map(|op| operations(scene, &op.session)).transpose()?.unwrap_or_default();
     let place = done.as_ref().and_then(|op| nth(&all, op));

@@ -13,6 +13,7 @@ use super::super::protocol::{
 use super::super::server::{Open, locked};
 use super::super::shape::word;
 use super::{Needs, Place};
+use crate::turn_view::{TurnView, view_dir};
 
 fn key(harness: &str, id: &str) -> Result<SessionKey, Failed> {
     SessionKey::new(harness, id).map_err(|error| Failed::params(error.to_string()))
@@ -35,6 +36,13 @@ pub(super) fn open(at: Place<'_>, asked: &SessionOpen) -> Result<SessionOpened, 
     let subagent_of = asked.subagent_of.as_deref().map(|id| key(&asked.harness, id)).transpose()?;
     let told = asked.beats.iter().map(|entry| beat(entry).ok_or_else(|| misfit(entry)));
     let beats = told.collect::<Result<_, _>>()?;
+    let view = match asked.view.as_deref().map(Path::new) {
+        Some(dir) if !dir.is_absolute() => {
+            return Err(Failed::params(format!("view {} is not absolute", dir.display())));
+        }
+        Some(dir) => Some(Arc::new(TurnView::new(view_dir(dir, &asked.session)))),
+        None => None,
+    };
     let workspace = at.workspace(dir, true)?;
     let header = SessionHeader {
         key: session.clone(),
@@ -45,10 +53,17 @@ pub(super) fn open(at: Place<'_>, asked: &SessionOpen) -> Result<SessionOpened, 
     };
     let files = at.state.host.workspaces.logs(&asked.harness, asked.home.as_deref().map(Path::new));
     at.state.logs.open(LiveSession { name: asked.session.clone(), header, source: asked.log, files, beats });
-    let open =
-        Open { name: asked.session.clone(), key: session.clone(), dir: dir.to_owned(), host_state: Mutex::default() };
+    let open = Open {
+        name: asked.session.clone(),
+        key: session.clone(),
+        dir: dir.to_owned(),
+        host_state: Mutex::default(),
+        view,
+        seen: Mutex::default(),
+    };
     locked(&at.state.sessions).insert(asked.session.clone(), Arc::new(open));
     let scene = at.scene(&asked.session, Needs::default())?;
+    *locked(&scene.open.seen) = Some(scene.engine.index().newest()?.0);
     let known = scene.engine.index().sessions()?.into_iter().find(|known| known.key == session);
     let now = Session {
         key: session.clone(),
