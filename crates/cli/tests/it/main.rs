@@ -14,6 +14,7 @@ mod conversation;
 mod counts;
 mod doors;
 mod dsh_home;
+mod flips;
 mod folds;
 mod hints;
 mod hooks;
