@@ -335,6 +335,9 @@ pub struct Verified {
     pub checkpoints: u64,
     /// Those that cannot be restored.
     pub damaged: Vec<Damage>,
+    /// Files of the store that changed, each with what about it, though no point may need the change. Asked for with
+    /// [`VerifyLevel::Rehash`](crate::VerifyLevel::Rehash).
+    pub store: Vec<String>,
 }
 
 /// How a skipped path reads in `blocked`.

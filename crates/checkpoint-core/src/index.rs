@@ -207,6 +207,10 @@ pub trait IndexStore: Any + fmt::Debug + Send + Sync {
     /// Held paths that the newest record does not hold.
     fn held(&self) -> Result<BTreeSet<RelPath>, IndexError>;
 
+    /// Reads all that is stored and fails with [`IndexError::Damaged`] at what is not as it was written, or is missing. What
+    /// `verify` asks; costs a read of the whole index.
+    fn check(&self) -> Result<(), IndexError>;
+
     /// Work that may wait until the answer is out: checkpointing a log, compacting. Never needed for correctness.
     fn maintain(&self) -> Result<(), IndexError>;
 }

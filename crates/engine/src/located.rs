@@ -101,6 +101,9 @@ impl Located {
     /// # Errors
     /// Those of [`WorkspaceDir::open_index`].
     pub fn open_index(&self, kind: Option<IndexKind>) -> Result<Arc<dyn IndexStore>, DataError> {
+        if self.dir.index_kind()?.is_none() {
+            self.registry.check_new(&self.workspace)?;
+        }
         self.dir.create()?;
         Ok(self.dir.open_index(IndexOptions { kind, journal: journal(self.dir.path()) })?.into())
     }

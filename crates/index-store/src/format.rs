@@ -12,8 +12,10 @@ pub(crate) struct Format {
 }
 
 impl Format {
-    /// What this version writes.
-    pub(crate) const CURRENT: Self = Self { major: 1, minor: 0 };
+    /// What the registry and the mark are written in; neither has changed since.
+    pub(crate) const FIRST: Self = Self { major: 1, minor: 0 };
+    /// What an index is written in. 1.1 added the digests of `index.sqlite`; nothing else is another than in 1.0.
+    pub(crate) const CURRENT: Self = Self { major: 1, minor: 1 };
 
     /// Fails unless this version can read and write it.
     pub(crate) fn check(self) -> Result<Self, IndexError> {
@@ -67,7 +69,7 @@ mod tests {
     #[test]
     fn only_the_major_number_decides() {
         let check = |text: &str| text.parse::<Format>().unwrap().check();
-        assert!(check("1.0").is_ok());
+        assert!(check("1.0").is_ok() && check("1.1").is_ok());
         assert!(check("1.9").unwrap().is_newer());
         assert!(matches!(check("2.0"), Err(IndexError::TooNew { .. })));
         assert!(matches!(check("0.9"), Err(IndexError::TooOld { .. })));

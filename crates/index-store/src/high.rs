@@ -43,7 +43,7 @@ impl Reached {
     }
 
     fn line(self) -> String {
-        let text = format!("{} {:020} {:020} ", Format::CURRENT, self.revision.0, self.newest.0);
+        let text = format!("{} {:020} {:020} ", Format::FIRST, self.revision.0, self.newest.0);
         format!("{text}{:08x}\n", crc32fast::hash(text.as_bytes()))
     }
 

@@ -167,6 +167,11 @@ impl JsonIndex {
         Ok(revision)
     }
 
+    /// Every line has a checksum, which was compared when the line was read; nothing that is asked for goes past that.
+    fn check_rows(&self) -> Result<(), IndexError> {
+        self.read(|_| Ok(()))
+    }
+
     fn tend(&self) -> Result<(), IndexError> {
         let mut guard = self.state.lock().map_err(|_| IndexError::Poisoned)?;
         let state = &mut *guard;

@@ -15,6 +15,7 @@
 //! ```
 
 mod apply;
+mod digest;
 mod document;
 mod durable;
 mod epoch;

@@ -110,7 +110,7 @@ impl Entries {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let mut document = Map::new();
-                document.insert("format".to_owned(), Format::CURRENT.to_string().into());
+                document.insert("format".to_owned(), Format::FIRST.to_string().into());
                 return Ok(Self { path, document, list: Vec::new(), retired: Vec::new(), changed: false });
             }
             Err(source) => return Err(DataError::Io { path, source }),
@@ -128,7 +128,7 @@ impl Entries {
             return Err(DataError::Format {
                 path: path.to_owned(),
                 found: format.to_string(),
-                supported: Format::CURRENT.to_string(),
+                supported: Format::FIRST.to_string(),
             });
         }
         let mut take = |name: &str| match document.remove(name) {
@@ -223,7 +223,7 @@ pub(crate) fn keep_root(dir: &WorkspaceDir, workspace: &Workspace) -> Result<(),
         Some(old @ Value::Object(_)) => merge(old, &Value::Null, new),
         _ => new,
     };
-    document.entry("format").or_insert_with(|| Format::CURRENT.to_string().into());
+    document.entry("format").or_insert_with(|| Format::FIRST.to_string().into());
     document.insert("workspace".to_owned(), entry);
     let mut bytes = serde_json::to_vec_pretty(&document).map_err(damaged)?;
     bytes.push(b'\n');

@@ -65,6 +65,36 @@ impl Registry {
         Ok(found)
     }
 
+    /// Whether what the workspace's directory keeps of its entry (`root.json`) says the same as the registry.
+    pub fn is_kept(&self, workspace: &Workspace) -> bool {
+        kept_root(&self.data().workspace(&workspace.id), &workspace.id).as_ref() == Some(workspace)
+    }
+
+    /// Fails when a workspace that has no index yet is in truth one that has: when its entry lost its id, the points are in
+    /// a directory that the registry does not name, of the very same root. A new index would hide them.
+    ///
+    /// # Errors
+    /// [`DataError::Damaged`], and when the data directory cannot be read.
+    pub fn check_new(&self, workspace: &Workspace) -> Result<(), DataError> {
+        let entries = Entries::load(self.data())?;
+        let mut hidden = self.unknown_to(Some(&entries))?.into_iter().filter(|orphan| {
+            orphan.workspace.as_ref().is_some_and(|o| o.root == workspace.root && o.identity.is(&workspace.identity))
+        });
+        match hidden.next() {
+            None => Ok(()),
+            Some(hidden) => Err(DataError::Damaged {
+                path: self.data().registry_file(),
+                source: format!(
+                    "it names workspace {} for {}, whose points are in workspace {}; put that id in its place",
+                    workspace.id,
+                    workspace.root.display(),
+                    hidden.id
+                )
+                .into(),
+            }),
+        }
+    }
+
     /// Registers orphans again, each with the root it had. Atomic and durable.
     ///
     /// One whose root is exactly there works at once. One whose root is gone, or is another directory now, stands as it

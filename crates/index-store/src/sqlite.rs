@@ -1,5 +1,7 @@
 //! The index in an SQLite database.
 
+mod whole;
+
 use std::{
     io,
     ops::{Bound, ControlFlow},
@@ -15,7 +17,8 @@ use rusqlite::{
 
 use crate::{
     apply::apply,
-    document::decode,
+    digest::{self, DIGEST, TENDED, Whole},
+    document::{decode, encode},
     durable,
     format::Format,
     high::{High, Reached},
@@ -95,7 +98,7 @@ impl SqliteIndex {
         // Before anything is written: a newer format may mean something else by any of it, and a log that lost its end
         // is evidence.
         let transaction = connection.transaction().map_err(sql_error)?;
-        let rows = SqlRows { connection: &transaction, format: format_of(&transaction)? };
+        let rows = SqlRows::of(&transaction)?;
         let seen = high.check(NAME, &rows, claimed)?;
         drop(transaction);
         if options.journal == Journal::Delete {
@@ -151,7 +154,7 @@ impl SqliteIndex {
         self.check_names()?;
         // One transaction, so that a query of several statements sees one state.
         let transaction = state.connection.transaction().map_err(sql_error)?;
-        let rows = SqlRows { connection: &transaction, format: format_of(&transaction)? };
+        let rows = SqlRows::of(&transaction)?;
         state.seen = self.high.check(NAME, &rows, state.seen)?;
         query(&rows)
     }
@@ -165,10 +168,12 @@ impl SqliteIndex {
         let transaction =
             state.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql_error)?;
         self.check_names()?;
-        let mut rows = SqlRows { connection: &transaction, format: format_of(&transaction)? };
-        self.high.check(NAME, &rows, state.seen.or(self.high.read()))?;
-        let applied =
-            apply(&mut rows, batch).and_then(|revision| Ok(Reached { revision, newest: query::newest(&rows)? }));
+        let mut rows = SqlRows::of(&transaction)?;
+        let was = self.high.check(NAME, &rows, state.seen.or(self.high.read()))?;
+        let applied = rows.upgrade().and_then(|()| apply(&mut rows, batch)).and_then(|revision| {
+            rows.say_whole(was.revision, revision)?;
+            Ok(Reached { revision, newest: query::newest(&rows)? })
+        });
         let (failed, unsure) = match applied {
             Ok(reached) => match transaction.commit() {
                 Ok(()) => {
@@ -194,6 +199,12 @@ impl SqliteIndex {
         let stuck = !state.connection.is_autocommit() && state.connection.execute_batch("ROLLBACK").is_err();
         state.poisoned = unsure || stuck;
         Err(failed)
+    }
+
+    fn check_rows(&self) -> Result<(), IndexError> {
+        let mut guard = self.state.lock().map_err(|_| IndexError::Poisoned)?;
+        let transaction = guard.connection.transaction().map_err(sql_error)?;
+        whole::check(&transaction, &SqlRows::of(&transaction)?)
     }
 
     fn tend(&self) -> Result<(), IndexError> {
@@ -230,9 +241,11 @@ fn empty_log(connection: &Connection, busy: Duration) -> Result<(), IndexError> 
             };
         }
     }
-    let touch = "INSERT INTO state(key, value) VALUES('tended', '1') \
-                 ON CONFLICT(key) DO UPDATE SET value = CAST(value + 1 AS TEXT)";
-    match connection.execute(touch, []).map_err(sql_error) {
+    let touch = format!(
+        "INSERT INTO state(key, value) VALUES('{TENDED}', '1') \
+         ON CONFLICT(key) DO UPDATE SET value = CAST(value + 1 AS TEXT)"
+    );
+    match connection.execute(&touch, []).map_err(sql_error) {
         Ok(_) | Err(IndexError::Busy) => Ok(()),
         Err(error) => Err(error),
     }
@@ -288,13 +301,19 @@ fn build(path: &Path, journal: Journal) -> rusqlite::Result<()> {
     connection.pragma_update(None, "synchronous", "OFF")?;
     let tables = Table::ALL.map(|table| {
         let name = table.name();
-        format!("CREATE TABLE {name}(key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;")
+        format!("CREATE TABLE {name}(key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL, sum INTEGER) WITHOUT ROWID;")
     });
-    let format = Format::CURRENT;
-    connection.execute_batch(&format!(
-        "BEGIN; {} INSERT INTO state VALUES('{FORMAT}', '\"{format}\"'); COMMIT;",
-        tables.concat()
-    ))?;
+    let format = format!("\"{}\"", Format::CURRENT);
+    let state = Table::State.name();
+    let mut whole = Whole::default();
+    whole.add(digest::of_row(state, FORMAT, &format));
+    let whole = format!("{{\"revision\":0,\"rows\":{},\"sum\":{}}}", whole.rows, whole.sum);
+    let row = |key: &str, document: &str| {
+        let sum = digest::of_row(state, key, document).cast_signed();
+        format!("INSERT INTO state(key, value, sum) VALUES('{key}', '{document}', {sum});")
+    };
+    let rows = row(FORMAT, &format) + &row(DIGEST, &whole);
+    connection.execute_batch(&format!("BEGIN; {} {rows} COMMIT;", tables.concat()))?;
     if journal == Journal::Wal {
         connection.query_row("PRAGMA journal_mode=wal", [], |_| Ok(()))?;
     }
@@ -324,7 +343,7 @@ fn format_of(connection: &Connection) -> Result<Format, IndexError> {
 }
 
 /// The statement that reads part of a table, and its values.
-fn selection(table: Table, range: &KeyRange) -> (String, Vec<&dyn ToSql>) {
+fn selection(table: Table, range: &KeyRange, summed: bool) -> (String, Vec<&dyn ToSql>) {
     let mut conditions = Vec::new();
     let mut values: Vec<&dyn ToSql> = Vec::new();
     for (bound, included, excluded) in [(&range.from, ">=", ">"), (&range.to, "<=", "<")] {
@@ -338,7 +357,8 @@ fn selection(table: Table, range: &KeyRange) -> (String, Vec<&dyn ToSql>) {
     }
     let filter = if conditions.is_empty() { String::new() } else { format!("WHERE {}", conditions.join(" AND ")) };
     let order = if range.backward { "DESC" } else { "ASC" };
-    let sql = format!("SELECT key, value FROM {} {filter} ORDER BY key {order}", table.name());
+    let sum = if summed { "sum" } else { "NULL" };
+    let sql = format!("SELECT key, value, {sum} FROM {} {filter} ORDER BY key {order}", table.name());
     (sql, values)
 }
 
@@ -346,6 +366,79 @@ fn selection(table: Table, range: &KeyRange) -> (String, Vec<&dyn ToSql>) {
 struct SqlRows<'a> {
     connection: &'a Connection,
     format: Format,
+    /// True where rows carry digests: not in a database that an older version made, until this one writes to it.
+    summed: bool,
+    /// What was put and deleted, to be added to what is said of all rows.
+    change: Whole,
+    /// True when the digests of all rows must be added up anew.
+    anew: bool,
+}
+
+impl<'a> SqlRows<'a> {
+    fn of(connection: &'a Connection) -> Result<Self, IndexError> {
+        let format = format_of(connection)?;
+        let summed = whole::has_digests(connection, Table::State.name())?;
+        Ok(Self { connection, format, summed, change: Whole::default(), anew: false })
+    }
+
+    /// Gives an older database what this version adds to every table. Its rows are not touched: one that carries no digest
+    /// is counted all the same.
+    fn upgrade(&mut self) -> Result<(), IndexError> {
+        if self.summed {
+            return Ok(());
+        }
+        for table in Table::ALL {
+            let name = table.name();
+            // A single table may have it: an older version has no use for the column, and may have been here since.
+            if !whole::has_digests(self.connection, name)? {
+                let sql = format!("ALTER TABLE {name} ADD COLUMN sum INTEGER");
+                self.connection.execute_batch(&sql).map_err(sql_error)?;
+            }
+        }
+        (self.summed, self.anew) = (true, true);
+        if self.format < Format::CURRENT {
+            self.put(Table::State, FORMAT, encode(&Format::CURRENT.to_string())?)?;
+            self.format = Format::CURRENT;
+        }
+        Ok(())
+    }
+
+    /// Says of all rows what they are after the batch that made revision `now` of `was`.
+    fn say_whole(&mut self, was: Revision, now: Revision) -> Result<(), IndexError> {
+        let said = whole::said(self).ok().flatten().filter(|said| said.revision == was && !self.anew);
+        let whole = match said {
+            Some(said) => said.changed(self.change, now),
+            // An older version has written since, or what was said is damaged: it says nothing of a row.
+            None => Whole { revision: now, ..whole::count(self, whole::Counting::Carried)? },
+        };
+        self.put(Table::State, DIGEST, encode(&whole)?)
+    }
+
+    /// Takes a row that is about to go out of the count.
+    fn forget(&mut self, table: Table, key: &str) -> Result<(), IndexError> {
+        if !self.summed || !digest::is_counted(table.name(), key) {
+            return Ok(());
+        }
+        let sql = format!("SELECT value, sum FROM {} WHERE key = ?1", table.name());
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, Option<i64>>(1)?));
+        let old = self.connection.query_row(&sql, [key], read).optional().map_err(sql_error)?;
+        if let Some((document, sum)) = old {
+            // As it was counted: a damaged row that is replaced is no damage any more.
+            self.change.take(sum.map_or_else(|| digest::of_row(table.name(), key, &document), i64::cast_unsigned));
+        }
+        Ok(())
+    }
+}
+
+/// Fails when a row carries another digest than it has.
+fn check_row(table: Table, key: &str, document: &str, sum: Option<i64>) -> Result<(), IndexError> {
+    match sum {
+        Some(sum) if sum.cast_unsigned() != digest::of_row(table.name(), key, document) => Err(IndexError::Damaged {
+            what: format!("row {key:?} of table {} of {NAME}", table.name()),
+            source: "its digest does not hold".into(),
+        }),
+        _ => Ok(()),
+    }
 }
 
 impl Rows for SqlRows<'_> {
@@ -354,17 +447,24 @@ impl Rows for SqlRows<'_> {
     }
 
     fn get(&self, table: Table, key: &str) -> Result<Option<String>, IndexError> {
-        let sql = format!("SELECT value FROM {} WHERE key = ?1", table.name());
-        self.connection.query_row(&sql, [key], |row| row.get(0)).optional().map_err(sql_error)
+        let sum = if self.summed { "sum" } else { "NULL" };
+        let sql = format!("SELECT value, {sum} FROM {} WHERE key = ?1", table.name());
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, Option<i64>>(1)?));
+        match self.connection.query_row(&sql, [key], read).optional().map_err(sql_error)? {
+            Some((document, sum)) => check_row(table, key, &document, sum).map(|()| Some(document)),
+            None => Ok(None),
+        }
     }
 
     fn scan(&self, table: Table, range: &KeyRange, visit: &mut Visit<'_>) -> Result<(), IndexError> {
-        let (sql, values) = selection(table, range);
+        let (sql, values) = selection(table, range, self.summed);
         let mut statement = self.connection.prepare(&sql).map_err(sql_error)?;
         let mut rows = statement.query(values.as_slice()).map_err(sql_error)?;
         while let Some(row) = rows.next().map_err(sql_error)? {
             let text = |column| row.get_ref(column)?.as_str().map_err(rusqlite::Error::from);
-            if visit(text(0).map_err(sql_error)?, text(1).map_err(sql_error)?)? == ControlFlow::Break(()) {
+            let (key, document) = (text(0).map_err(sql_error)?, text(1).map_err(sql_error)?);
+            check_row(table, key, document, row.get(2).map_err(sql_error)?)?;
+            if visit(key, document)? == ControlFlow::Break(()) {
                 break;
             }
         }
@@ -374,11 +474,17 @@ impl Rows for SqlRows<'_> {
 
 impl RowsMut for SqlRows<'_> {
     fn put(&mut self, table: Table, key: &str, document: String) -> Result<(), IndexError> {
-        let sql = format!("INSERT OR REPLACE INTO {}(key, value) VALUES(?1, ?2)", table.name());
-        self.connection.execute(&sql, [key, &document]).map(drop).map_err(sql_error)
+        self.forget(table, key)?;
+        let digest = digest::of_row(table.name(), key, &document);
+        if digest::is_counted(table.name(), key) {
+            self.change.add(digest);
+        }
+        let sql = format!("INSERT OR REPLACE INTO {}(key, value, sum) VALUES(?1, ?2, ?3)", table.name());
+        self.connection.execute(&sql, (key, &document, digest.cast_signed())).map(drop).map_err(sql_error)
     }
 
     fn delete(&mut self, table: Table, key: &str) -> Result<(), IndexError> {
+        self.forget(table, key)?;
         let sql = format!("DELETE FROM {} WHERE key = ?1", table.name());
         self.connection.execute(&sql, [key]).map(drop).map_err(sql_error)
     }
@@ -465,7 +571,7 @@ mod tests {
                     (KeyRange::ords(None, Bound::Included(Ord(7))), "SEARCH"),
                 ] {
                     let range = range.backward(backward);
-                    let (sql, values) = selection(table, &range);
+                    let (sql, values) = selection(table, &range, true);
                     let found = plan(&sql, &values);
                     assert!(found.starts_with(&format!("{how} {}", table.name())), "{sql}: {found}");
                     assert!(!found.contains("TEMP") && !found.contains("; "), "{sql}: {found}");

@@ -1,7 +1,8 @@
 //! The trait of the index over "read rows" and "apply a batch", once for all stores.
 
 /// Implements [`checkpoint_core::IndexStore`] for a type that has `read(&self, FnOnce(&dyn Rows) -> Result<T>)`,
-/// `write(&self, &Batch)` and `tend(&self)`.
+/// `write(&self, &Batch)`,
+/// `check_rows(&self)` and `tend(&self)`.
 macro_rules! index_store {
     ($store:ty, $name:literal) => {
         impl checkpoint_core::IndexStore for $store {
@@ -82,6 +83,9 @@ macro_rules! index_store {
                 &self,
             ) -> Result<std::collections::BTreeSet<checkpoint_core::RelPath>, checkpoint_core::IndexError> {
                 self.read(|rows| $crate::query::held(rows))
+            }
+            fn check(&self) -> Result<(), checkpoint_core::IndexError> {
+                self.check_rows()
             }
             fn maintain(&self) -> Result<(), checkpoint_core::IndexError> {
                 self.tend()

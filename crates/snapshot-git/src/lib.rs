@@ -221,6 +221,10 @@ impl SnapshotBackend for GitSnapshots {
         read::verify_all(&self.store, snapshots, level)
     }
 
+    fn verify_store(&self) -> Result<Vec<String>, SnapshotError> {
+        self.store.unsound_files()
+    }
+
     fn gc(&self, live: &LiveObjects, dry_run: bool, progress: &dyn Progress) -> Result<GcReport, SnapshotError> {
         read::gc(&self.store, live, dry_run, progress, &|| self.bump_epoch())
     }

@@ -236,9 +236,10 @@ impl Engine {
         Ok(self.parts.snapshots.consolidate(&*self.parts.progress)?)
     }
 
-    /// Checks every point and remembers which cannot be restored.
+    /// Checks the index and every point, and remembers which cannot be restored. A damaged index is an error.
     pub fn verify(&self, level: VerifyLevel) -> Result<Verified, EngineError> {
         let _locked = self.lock(LockMode::Shared)?;
+        self.parts.index.check()?;
         let mut verified = Verified::default();
         let mut ops = Vec::new();
         let points = self.parts.index.points(&PointQuery { restorable: true, ..PointQuery::default() })?;
@@ -257,6 +258,10 @@ impl Engine {
             if point.damaged != reason {
                 ops.push(IndexOp::UpdatePoint { point: Box::new(Point { damaged: reason, ..point }) });
             }
+        }
+        if level == VerifyLevel::Rehash {
+            // Last: to tell which objects are hit, the points are asked first.
+            verified.store = self.parts.snapshots.verify_store()?;
         }
         if !ops.is_empty() {
             // A store that may not be written can be verified all the same.

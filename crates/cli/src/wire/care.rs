@@ -143,6 +143,9 @@ pub(crate) struct Verified {
     /// Points looked at.
     pub(crate) checkpoints: u64,
     pub(crate) damaged: Vec<DamageEntry>,
+    /// Files of the store that changed, each with what about it, whether a point is hit or not. Looked for with
+    /// `--rehash`.
+    pub(crate) store: Vec<String>,
     pub(crate) rehashed: bool,
 }
 

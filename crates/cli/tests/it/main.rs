@@ -15,6 +15,7 @@ mod counts;
 mod door_attacks;
 mod doors;
 mod dsh_home;
+mod flips;
 mod folds;
 mod hints;
 mod hooks;

@@ -3,6 +3,7 @@
 
 mod crash;
 mod data;
+mod digest;
 mod formats;
 mod high;
 mod json;

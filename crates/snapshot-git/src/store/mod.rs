@@ -9,6 +9,7 @@ mod idx;
 mod layout;
 mod ops;
 mod pack;
+mod soundness;
 mod writer;
 
 use std::{
@@ -196,7 +197,9 @@ impl Store {
         let mut hints = Vec::new();
         if let Ok(idx) = Idx::open(&idx_path) {
             if !verify || (idx.is_sound().unwrap_or(false) && belongs(&idx, path)?) {
-                return Pack::new(path.to_owned(), idx, false, &self.open).map(Some);
+                // Every object may be whole and the pack damaged all the same: no other git reads it.
+                let damaged = verify && soundness::frame_of(path, &idx)?.is_some();
+                return Pack::new(path.to_owned(), idx, damaged, &self.open).map(Some);
             }
             // One by one, since one nonsensical offset must not hide the others.
             hints = (0..idx.count()).filter_map(|n| idx.entry(n).ok()).map(|(offset, _)| offset).collect();

@@ -166,6 +166,10 @@ impl IndexStore for FaultyIndex {
         self.sound()?.held()
     }
 
+    fn check(&self) -> Result<(), IndexError> {
+        self.sound()?.check()
+    }
+
     fn maintain(&self) -> Result<(), IndexError> {
         self.sound()?.maintain()
     }

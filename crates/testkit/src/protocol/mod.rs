@@ -5,8 +5,12 @@
 //! the model would see it. The traces are tests on the real engine too: `docs/reliability.md` has the table.
 
 pub mod apply;
+pub mod cache;
+pub mod evidence;
 pub mod fork;
+pub mod history;
 pub mod locks;
 mod search;
+pub mod store;
 
-pub use search::{Explored, Model, Step, explore};
+pub use search::{Explored, Model, Step, explore, find};

@@ -45,6 +45,15 @@ type Reached<S> = (S, Option<(usize, &'static str)>);
 
 /// Looks at all states, at most `limit`.
 pub fn explore<M: Model>(model: &M, limit: usize) -> Explored {
+    search(model, limit, None)
+}
+
+/// Looks at states, at most `limit`, until `fault` is found. Breadth first, so its trace is a shortest one.
+pub fn find<M: Model>(model: &M, limit: usize, fault: &str) -> Explored {
+    search(model, limit, Some(fault))
+}
+
+fn search<M: Model>(model: &M, limit: usize, wanted: Option<&str>) -> Explored {
     let mut known: HashMap<M::State, usize> = HashMap::new();
     let mut found: Vec<Reached<M::State>> = Vec::new();
     let mut explored = Explored { exhausted: true, ..Explored::default() };
@@ -55,7 +64,7 @@ pub fn explore<M: Model>(model: &M, limit: usize) -> Explored {
     }
     let mut at = 0;
     while let Some((state, _)) = found.get(at) {
-        if found.len() > limit {
+        if found.len() > limit || wanted.is_some_and(|fault| explored.faults.contains_key(fault)) {
             explored.exhausted = false;
             break;
         }

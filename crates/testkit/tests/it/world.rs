@@ -366,6 +366,15 @@ impl World {
         self.engine = more(builder).build();
     }
 
+    /// Whether the store can be opened as it lies there.
+    pub(crate) fn opens(&self) -> bool {
+        let store = self.base().join("store");
+        let epoch = Arc::new(snapshot_git::EpochFile::new(store.join("epoch")));
+        let config = snapshot_git::UserConfig::none();
+        let options = snapshot_git::Options { config, ..snapshot_git::Options::new(epoch) };
+        snapshot_git::GitSnapshots::open(&self.root(), &store.join("git"), &store.join("stat.cache"), options).is_ok()
+    }
+
     pub(crate) fn base(&self) -> &Path {
         self.dir.path()
     }
