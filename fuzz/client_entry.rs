@@ -101,9 +101,11 @@ pub(crate) fn settings(data: &[u8]) {
 fn meaning(text: &str) -> Option<Value> {
     let mut value: Value = serde_json::from_str(text).ok()?;
     let object = value.as_object_mut()?;
-    if object.get("hooks").and_then(Value::as_object).is_some_and(|hooks| {
-        hooks.values().all(|list| list.as_array().is_some_and(Vec::is_empty))
-    }) {
+    if object
+        .get("hooks")
+        .and_then(Value::as_object)
+        .is_some_and(|hooks| hooks.values().all(|list| list.as_array().is_some_and(Vec::is_empty)))
+    {
         object.remove("hooks");
     }
     object.remove("version");

@@ -10,8 +10,8 @@ use std::{
 };
 
 use checkpoint_core::{
-    Address, BlobStore as _, CapturePolicy, CaptureRequest, IndexStore, NoProgress, Ord, PathState, PointQuery, RelPath, Snapshot,
-    SnapshotBackend, SnapshotError, VerifyLevel,
+    Address, BlobStore as _, CapturePolicy, CaptureRequest, IndexStore, NoProgress, Ord, PathState, PointQuery,
+    RelPath, Snapshot, SnapshotBackend, SnapshotError, VerifyLevel,
 };
 use index_store::{JsonIndex, JsonOptions};
 use snapshot_git::{EpochFile, GitSnapshots, Options, UserConfig};
@@ -123,7 +123,9 @@ impl Stock {
         let snapshot = captured.expect("a capture").snapshot;
         let truth = held(&snapshots, &snapshot).expect("a sound store");
         let packs = fs::read_dir(dir.path().join("git/objects/pack")).expect("packs");
-        let pack = packs.map(|entry| entry.expect("an entry").path()).find(|path| path.extension().is_some_and(|end| end == "pack"));
+        let pack = packs
+            .map(|entry| entry.expect("an entry").path())
+            .find(|path| path.extension().is_some_and(|end| end == "pack"));
         Self { snapshot, truth, pack: pack.expect("a pack"), dir }
     }
 

@@ -12,14 +12,14 @@ use crate::sandbox::{Sandbox, Tree, tree};
 const CLIENTS: [&str; 3] = ["claude", "codex", "gemini"];
 
 /// A workspace with two turns of a client, each with its points; the third turn is said and has none.
-struct Talk {
-    sandbox: Sandbox,
+pub(crate) struct Talk {
+    pub(crate) sandbox: Sandbox,
     client: &'static str,
     first: Tree,
 }
 
 impl Talk {
-    fn new(client: &'static str) -> Self {
+    pub(crate) fn new(client: &'static str) -> Self {
         let sandbox = Sandbox::new();
         let id = id_of(1, 7);
         let cwd = sandbox.work();
@@ -64,7 +64,7 @@ impl Talk {
         tree(&self.dir())
     }
 
-    fn session(&self) -> String {
+    pub(crate) fn session(&self) -> String {
         format!("{}:{}", self.client, id_of(1, 7))
     }
 

@@ -82,7 +82,10 @@ fn a_month_of_sessions() {
         }
         place.budget();
         for place in &places {
-            place.world.clock.turn(i64::from(DAYS) * DAY_MS / i64::try_from(turns).unwrap() * i64::try_from(went).unwrap());
+            place
+                .world
+                .clock
+                .turn(i64::from(DAYS) * DAY_MS / i64::try_from(turns).unwrap() * i64::try_from(went).unwrap());
         }
         if done * u64::from(DAYS) / turns > day {
             day = done * u64::from(DAYS) / turns;
@@ -95,7 +98,10 @@ fn a_month_of_sessions() {
             samples.push(look(&mut places, &mut rows));
         }
     }
-    println!("soak: {done} of {turns} turns, {day} of {DAYS} days, {:.1} minutes", begun.elapsed().as_secs_f64() / 60.0);
+    println!(
+        "soak: {done} of {turns} turns, {day} of {DAYS} days, {:.1} minutes",
+        begun.elapsed().as_secs_f64() / 60.0
+    );
     let most = usize::try_from((turns / 100).clamp(6, 60)).unwrap();
     let restored: usize = places.iter_mut().map(|place| place.finish(most)).sum();
     let mut totals: BTreeMap<String, u64> = BTreeMap::new();
@@ -104,7 +110,11 @@ fn a_month_of_sessions() {
             *totals.entry(what.clone()).or_default() += count;
         }
     }
-    println!("soak: {} sessions in {} workspaces", places.iter().map(|place| place.sessions).sum::<u32>(), places.len());
+    println!(
+        "soak: {} sessions in {} workspaces",
+        places.iter().map(|place| place.sessions).sum::<u32>(),
+        places.len()
+    );
     for (what, count) in &totals {
         println!("soak: {what}: {count}");
     }

@@ -353,7 +353,22 @@ impl World {
             |files| files,
         );
         let engine = compose.build();
-        Self { dir, _owned: owned, kind, memory, trap, disk, approver, clock, ids, lock, sessions, host, policy, engine }
+        Self {
+            dir,
+            _owned: owned,
+            kind,
+            memory,
+            trap,
+            disk,
+            approver,
+            clock,
+            ids,
+            lock,
+            sessions,
+            host,
+            policy,
+            engine,
+        }
     }
 
     pub(crate) fn plain() -> Self {

@@ -27,14 +27,8 @@ pub(super) struct Order {
 /// Starts it and kills it so long after it has opened everything. True when it had ended by itself.
 pub(super) fn killed(order: &Order, after: Duration) -> bool {
     let kind = if order.kind == Kind::Json { "json" } else { "sqlite" };
-    let said = format!(
-        "{}\n{kind}\n{}\n{}\n{}\n{}",
-        order.dir.display(),
-        order.deed,
-        order.target,
-        order.ahead,
-        order.first
-    );
+    let said =
+        format!("{}\n{kind}\n{}\n{}\n{}\n{}", order.dir.display(), order.deed, order.target, order.ahead, order.first);
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["soak::child::a_process_of_the_soak", "--exact", "--ignored", "--nocapture", "--quiet"]);
     let command = command.env(VARIABLE, said).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());

@@ -6,8 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
 use checkpoint_core::{
-    CapturePolicy, DriftPolicy, DropWhich, EngineError, Outcome, PointId, PointKind, PointQuery, Quota, Recovery, RelPath,
-    RestorePolicy, RestoreRequest, ReverseRequest, SaveRequest, SessionKey, Status, Turn, VerifyLevel,
+    CapturePolicy, DriftPolicy, DropWhich, EngineError, Outcome, PointId, PointKind, PointQuery, Quota, Recovery,
+    RelPath, RestorePolicy, RestoreRequest, ReverseRequest, SaveRequest, SessionKey, Status, Turn, VerifyLevel,
 };
 
 use super::oracle::{Oracle, Truth, is_ignored, truth};
@@ -64,7 +64,13 @@ pub(super) struct Place {
 }
 
 impl Place {
-    pub(super) fn new(name: &'static str, kind: Kind, seed: u64, turns_of_each: u32, oracles: &std::path::Path) -> Self {
+    pub(super) fn new(
+        name: &'static str,
+        kind: Kind,
+        seed: u64,
+        turns_of_each: u32,
+        oracles: &std::path::Path,
+    ) -> Self {
         let oracle = Oracle(oracles.join(name));
         fs::create_dir(&oracle.0).unwrap();
         let mut place = Self {
@@ -173,8 +179,7 @@ impl Place {
 
     /// A capture; what it gives is noted outside.
     fn save(&mut self, key: &str, turn: u32, kind: PointKind) {
-        let request =
-            SaveRequest { turn: Some(Turn(turn)), ..SaveRequest::of(SessionKey::parse(key).unwrap(), kind) };
+        let request = SaveRequest { turn: Some(Turn(turn)), ..SaveRequest::of(SessionKey::parse(key).unwrap(), kind) };
         self.world.disk.disarm();
         let begun = std::time::Instant::now();
         let saved = self.world.engine.save(&request).unwrap();
