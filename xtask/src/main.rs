@@ -6,9 +6,11 @@ mod cases;
 mod ci;
 mod crash_matrix;
 mod e2e;
+mod fuzz;
 mod generate;
 mod process;
 mod repo;
+mod soak;
 mod tidy;
 
 use std::process::ExitCode;
@@ -39,6 +41,10 @@ enum Task {
     E2e(e2e::Args),
     /// Faults at every operation on the disk, and killed processes
     CrashMatrix(crash_matrix::Args),
+    /// Every fuzz target for some minutes
+    Fuzz(fuzz::Args),
+    /// A simulated month of sessions, with faults
+    Soak(soak::Args),
     /// Times, memory and ratios on generated and real trees
     Bench(bench::Args),
 }
@@ -52,6 +58,8 @@ fn main() -> ExitCode {
         Task::Cases(args) => cases::run(&args),
         Task::E2e(args) => e2e::run(&args),
         Task::CrashMatrix(args) => crash_matrix::run(&args),
+        Task::Fuzz(args) => fuzz::run(&args),
+        Task::Soak(args) => soak::run(&args),
         Task::Bench(args) => bench::run(&args),
     };
     match done {

@@ -76,9 +76,10 @@ impl DataDir {
         WorkspaceDir { path: self.path.join("workspaces").join(id.to_string()), data: self.clone() }
     }
 
-    /// Removes what crashed processes left of changes of the registry, an hour old and older, and gives its number.
+    /// Removes what crashed processes left of changes of the registry and of the receipt of installed hooks, an hour old
+    /// and older, and gives its number.
     pub fn sweep(&self, now: Timestamp) -> Result<u64, DataError> {
-        durable::sweep(&self.path, now.0 - SWEPT_AFTER).map_err(DataError::io(&self.path))
+        sweep_with(&self.path, &["workspaces"], now)
     }
 
     pub(crate) fn registry_file(&self) -> PathBuf {
@@ -115,6 +116,19 @@ impl DataDir {
     pub(crate) fn create(&self) -> Result<(), DataError> {
         Ok(create_private_dirs(&self.path)?)
     }
+}
+
+/// Sweeps a directory of ours and those below it, without those that somebody else sweeps.
+fn sweep_with(dir: &Path, without: &[&str], now: Timestamp) -> Result<u64, DataError> {
+    let mut swept = durable::sweep(dir, now.0 - SWEPT_AFTER).map_err(DataError::io(dir))?;
+    for entry in std::fs::read_dir(dir).map_err(DataError::io(dir))? {
+        let entry = entry.map_err(DataError::io(dir))?;
+        let is_dir = entry.file_type().map_err(DataError::io(dir))?.is_dir();
+        if is_dir && !without.iter().any(|name| entry.file_name() == *name) {
+            swept += sweep_with(&entry.path(), &[], now)?;
+        }
+    }
+    Ok(swept)
 }
 
 /// In what form a workspace keeps its index.
@@ -175,10 +189,10 @@ impl WorkspaceDir {
         Ok(create_private_dirs(&self.path)?)
     }
 
-    /// Removes what crashed processes left of a new or compacted index or epoch, an hour old and older, and gives its
-    /// number. Never needed for correctness.
+    /// Removes what crashed processes left of a new or compacted index, an epoch or a hook's state, an hour old and
+    /// older, and gives its number. Never needed for correctness. The object database sweeps itself.
     pub fn sweep(&self, now: Timestamp) -> Result<u64, DataError> {
-        durable::sweep(&self.path, now.0 - SWEPT_AFTER).map_err(DataError::io(&self.path))
+        sweep_with(&self.path, &["git"], now)
     }
 
     /// What the registry says of the workspace, once more: there the registry can be made from again.

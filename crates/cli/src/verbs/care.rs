@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use checkpoint_core::{PointQuery, VerifyLevel};
+use checkpoint_core::{Clock as _, PointQuery, VerifyLevel};
+use rwd_engine::SystemClock;
 
 use crate::args::{GcArgs, VerifyArgs};
 use crate::compose::Opened;
@@ -69,6 +70,18 @@ fn own_bytes(dir: &Path, except: &Path) -> u64 {
     total
 }
 
+/// Removes what killed processes left beside the files of the data directory; how many. A failure takes nothing back.
+fn leftovers(opened: &Opened) -> u64 {
+    let now = SystemClock.now();
+    let swept = [opened.located.data.sweep(now), opened.located.dir.sweep(now)].into_iter().map(|swept| {
+        swept.unwrap_or_else(|error| {
+            tracing::warn!(%error, "what killed processes left was not removed");
+            0
+        })
+    });
+    swept.sum()
+}
+
 pub(crate) fn gc(run: &Run, args: &GcArgs) -> Result<u8, CliError> {
     let opened = super::open(run)?;
     if !args.dry_run {
@@ -80,7 +93,10 @@ pub(crate) fn gc(run: &Run, args: &GcArgs) -> Result<u8, CliError> {
     if !args.dry_run {
         dropped = opened.engine.prune(opened.snapshots.usage()?.own_bytes)?;
     }
-    let report = opened.engine.gc(args.dry_run)?;
+    let mut report = opened.engine.gc(args.dry_run)?;
+    if !args.dry_run {
+        report.swept += leftovers(&opened);
+    }
     let answer = wire::Gc {
         dry_run: args.dry_run,
         dropped_points: dropped.iter().map(ToString::to_string).collect(),

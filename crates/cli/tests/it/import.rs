@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 use crate::sandbox::{Sandbox, Tree, listed, tree};
 
 /// A sandbox with a home of DeepSeek Harness. Dropped, it fails the test when the older store was changed.
-struct World {
-    sandbox: Sandbox,
+pub(crate) struct World {
+    pub(crate) sandbox: Sandbox,
     first: Option<Tree>,
 }
 
@@ -103,6 +103,13 @@ fn two_turns(world: &World, place: &str) -> Option<[String; 2]> {
     world.sandbox.write("a", "three\n");
     fs::remove_file(world.sandbox.work().join("link")).unwrap();
     Some([one, two])
+}
+
+/// A store of the plugin of 000 that can come in; `None` where git is not there.
+pub(crate) fn importable() -> Option<World> {
+    let world = World::new();
+    two_turns(&world, "checkpoint")?;
+    Some(world)
 }
 
 fn index(world: &World, place: &str, records: &Value) {

@@ -11,13 +11,13 @@ use serde_json::Value;
 use crate::sandbox::{Ran, Sandbox, ran, tree};
 
 /// A world where these agents are installed, and rwd on the search path.
-struct World {
-    sandbox: Sandbox,
+pub(crate) struct World {
+    pub(crate) sandbox: Sandbox,
     bin: PathBuf,
 }
 
 impl World {
-    fn new(agents: &[&str]) -> Self {
+    pub(crate) fn new(agents: &[&str]) -> Self {
         let sandbox = Sandbox::new();
         let bin = sandbox.top().join("bin");
         fs::create_dir(&bin).unwrap();

@@ -9,17 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::dice::Dice;
 use crate::sandbox::{Ran, Sandbox, Tree, ran};
-
-/// Numbers that are the same in every run.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        (self.0 >> 33) % sides
-    }
-}
 
 /// Two named states, both made by a turn of an agent.
 fn two_states() -> (Sandbox, BTreeMap<&'static str, Tree>) {
@@ -61,7 +52,7 @@ fn killed_at_any_moment_nothing_is_lost() {
     let begun = Instant::now();
     sandbox.ok(&to("one"));
     let whole = u64::try_from(begun.elapsed().as_micros()).unwrap().max(2_000);
-    let mut dice = Dice(7);
+    let mut dice = Dice::new(7);
     let mut open = 0;
     for round in 0..kills {
         let before = sandbox.tree();
@@ -129,7 +120,7 @@ fn killed_at_any_moment_nothing_is_lost() {
 
 /// What a process of the crowd did last, as its answer says.
 fn crowd(sandbox: &Sandbox, seed: u64, rounds: u64) -> Vec<(Vec<&'static str>, Ran)> {
-    let mut dice = Dice(seed);
+    let mut dice = Dice::new(seed);
     let mut all = Vec::new();
     for _ in 0..rounds {
         let args: Vec<&'static str> = match dice.roll(8) {

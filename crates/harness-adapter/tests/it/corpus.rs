@@ -6,6 +6,9 @@ use std::{collections::BTreeMap, fs, path::Path};
 #[path = "../../../../fuzz/entry.rs"]
 mod entry;
 
+#[path = "../../../../fuzz/client_entry.rs"]
+mod client_entry;
+
 /// Changes of each file. More are for libfuzzer to find.
 const CHANGES: u64 = 60;
 
@@ -51,6 +54,10 @@ fn changed(of: &[u8], other: &[u8], series: &mut Series) -> Vec<u8> {
 }
 
 fn replay(target: &str, run: fn(&[u8])) {
+    replay_with(target, CHANGES, run);
+}
+
+fn replay_with(target: &str, changes: u64, run: fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
     let files: BTreeMap<_, _> = fs::read_dir(folder)
         .unwrap()
@@ -62,7 +69,7 @@ fn replay(target: &str, run: fn(&[u8])) {
     for (path, bytes) in &files {
         assert!(bytes.len() <= 8192, "{} is too large", path.display());
         run(bytes);
-        for _ in 0..CHANGES {
+        for _ in 0..changes {
             let other = files.values().nth(series.below(files.len())).unwrap();
             run(&changed(bytes, other, &mut series));
         }
@@ -87,4 +94,29 @@ fn headers() {
 #[test]
 fn points() {
     replay("checkpoints_md", entry::checkpoints_md);
+}
+
+#[test]
+fn lines_of_a_host() {
+    replay("rpc", client_entry::rpc);
+}
+
+#[test]
+fn payloads_of_hooks() {
+    replay("hook", client_entry::hook);
+}
+
+#[test]
+fn settings_of_agents() {
+    replay("settings", client_entry::settings);
+}
+
+#[test]
+fn transcripts_of_clients() {
+    replay_with("transcript", CHANGES / 2, client_entry::transcript);
+}
+
+#[test]
+fn marks_of_an_older_program() {
+    replay("marks", client_entry::marks);
 }

@@ -65,3 +65,13 @@ fn index_files() {
 fn stat_caches() {
     replay("stat_cache", CHANGES / 4, store_entry::stat_cache);
 }
+
+#[test]
+fn packs() {
+    replay("pack", CHANGES / 2, store_entry::pack);
+}
+
+#[test]
+fn indexes_of_packs() {
+    replay("pack_index", CHANGES / 2, store_entry::pack_index);
+}

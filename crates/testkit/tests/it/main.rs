@@ -22,6 +22,7 @@ mod matrix;
 mod prefix;
 mod protocol;
 mod scan;
+mod soak;
 mod theme_j;
 mod tracer;
 mod transaction;

@@ -23,6 +23,11 @@ pub(crate) struct TestClock {
 }
 
 impl TestClock {
+    /// How far it is ahead, in milliseconds.
+    pub(crate) fn ahead(&self) -> i64 {
+        self.ahead.load(Ordering::Relaxed)
+    }
+
     /// Turns the clock by so many milliseconds.
     pub(crate) fn turn(&self, by: i64) {
         self.ahead.fetch_add(by, Ordering::Relaxed);
@@ -54,6 +59,13 @@ impl Clock for TestClock {
 /// Ids that differ from the first digit on.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    /// The ids after the `first`.
+    fn after(first: u64) -> Self {
+        Self(AtomicU64::new(first))
+    }
+}
 
 impl IdSource for Counter {
     fn next(&self) -> [u8; 16] {
@@ -278,7 +290,9 @@ pub(crate) enum Kind {
 
 /// A workspace under test.
 pub(crate) struct World {
-    dir: tempfile::TempDir,
+    dir: PathBuf,
+    /// Removes it in the end, unless it is somebody else's.
+    _owned: Option<tempfile::TempDir>,
     kind: Kind,
     pub(crate) memory: Arc<index_store::MemoryIndex>,
     pub(crate) trap: Arc<Trap>,
@@ -309,11 +323,22 @@ impl World {
             std::fs::write(root.join(".git/config"), "[core]\n\trepositoryformatversion = 0\n\tbare = false\n")
                 .unwrap();
         }
+        Self::on(dir.path().to_owned(), Some(dir), kind, policy, 0)
+    }
+
+    /// The world in a directory that another process made and owns. Its ids begin after `first`, so that the two never
+    /// give the same.
+    pub(crate) fn of_another(dir: PathBuf, kind: Kind, policy: CapturePolicy, first: u64) -> Self {
+        Self::on(dir, None, kind, policy, first)
+    }
+
+    fn on(dir: PathBuf, owned: Option<tempfile::TempDir>, kind: Kind, policy: CapturePolicy, first: u64) -> Self {
         let memory = Arc::new(index_store::MemoryIndex::new());
         let (trap, disk, approver, clock) = (Arc::default(), Arc::default(), Arc::default(), Arc::default());
-        let (ids, lock, sessions, host) = (Arc::default(), Arc::default(), Arc::default(), Arc::default());
+        let (lock, sessions, host) = (Arc::default(), Arc::default(), Arc::default());
+        let ids = Arc::new(Counter::after(first));
         let compose = compose(
-            dir.path(),
+            &dir,
             kind,
             &memory,
             &trap,
@@ -328,7 +353,22 @@ impl World {
             |files| files,
         );
         let engine = compose.build();
-        Self { dir, kind, memory, trap, disk, approver, clock, ids, lock, sessions, host, policy, engine }
+        Self {
+            dir,
+            _owned: owned,
+            kind,
+            memory,
+            trap,
+            disk,
+            approver,
+            clock,
+            ids,
+            lock,
+            sessions,
+            host,
+            policy,
+            engine,
+        }
     }
 
     pub(crate) fn plain() -> Self {
@@ -349,7 +389,7 @@ impl World {
         more: impl FnOnce(EngineBuilder) -> EngineBuilder,
     ) {
         let builder = compose(
-            self.dir.path(),
+            &self.dir,
             self.kind,
             &self.memory,
             &self.trap,
@@ -376,10 +416,10 @@ impl World {
     }
 
     pub(crate) fn base(&self) -> &Path {
-        self.dir.path()
+        &self.dir
     }
     pub(crate) fn root(&self) -> PathBuf {
-        self.dir.path().join("ws")
+        self.dir.join("ws")
     }
     pub(crate) fn at(&self, path: &str) -> PathBuf {
         self.root().join(path)
