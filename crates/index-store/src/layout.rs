@@ -13,6 +13,7 @@
 //! <data>/workspaces/<id>/hooks/        what hooks know of sessions: a file and a lock file each; may be lost
 //! ```
 
+use std::os::unix::fs::MetadataExt as _;
 use std::{
     ffi::OsString,
     fmt, io,
@@ -76,10 +77,22 @@ impl DataDir {
         WorkspaceDir { path: self.path.join("workspaces").join(id.to_string()), data: self.clone() }
     }
 
-    /// Removes what crashed processes left of changes of the registry and of the receipt of installed hooks, an hour old
-    /// and older, and gives its number.
+    /// Removes what crashed processes left of changes of the registry and of the receipt of installed hooks, and in the
+    /// workspaces' directories, an hour old and older, and gives its number. A workspace's directory that is empty, since
+    /// it was never registered, goes too.
     pub fn sweep(&self, now: Timestamp) -> Result<u64, DataError> {
-        sweep_with(&self.path, &["workspaces"], now)
+        let mut swept = sweep_with(&self.path, &["workspaces"], now)?;
+        for id in self.workspace_ids()? {
+            // Also those that were never registered: a crash came before. One that goes meanwhile has nothing left.
+            let dir = self.workspace(&id);
+            let changed = std::fs::metadata(dir.path()).map_or(i64::MAX, |facts| facts.mtime());
+            swept += dir.sweep(now).unwrap_or(0);
+            if changed < (now.0 - SWEPT_AFTER).div_euclid(1_000) {
+                // Only an empty one goes.
+                drop(std::fs::remove_dir(dir.path()));
+            }
+        }
+        Ok(swept)
     }
 
     pub(crate) fn registry_file(&self) -> PathBuf {

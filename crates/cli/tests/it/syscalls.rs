@@ -126,6 +126,7 @@ fn to_one(sandbox: &Sandbox) {
     sandbox.ok(&[&["to", "one", "--exact"][..], &DECIDED].concat());
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "a scene may need a program that is not there")]
 fn talk(client: &'static str) -> Option<Scene> {
     Some(Scene::Talk(doors::Talk::new(client)))
 }
@@ -391,7 +392,12 @@ fn check(deed: &Deed, sandbox: &Sandbox, here: &str, at: u64, first: &(Tree, BTr
         assert_eq!(status.code, 0, "{here}: {status:?}");
         if status.json()["unfinished"].is_string() {
             let way = if at.is_multiple_of(2) { "--finish" } else { "--back" };
-            let settled = sandbox.rwd(&["recover", way]);
+            let mut settled = sandbox.rwd(&["recover", way]);
+            if settled.code == 3 && settled.err.contains("can only be finished") {
+                // There may be a child that believes in the new files.
+                assert!(deed.unit == Unit::NewLog && way == "--back", "{here}: {settled:?}");
+                settled = sandbox.rwd(&["recover", "--finish"]);
+            }
             assert!(matches!(settled.code, 0 | 6), "{here}: recover {way}: {settled:?}");
         }
         assert_eq!(sandbox.json(0, &["status"])["unfinished"], Value::Null, "{here}");

@@ -74,6 +74,12 @@ impl std::fmt::Debug for Store {
     }
 }
 
+/// An object that announces no more than this is read without asking whether it can be true.
+const ANNOUNCED: u64 = 64 << 20;
+
+/// Bytes that one stored byte may become: deflate makes 1,032 of it at most, and deltas of such content some more.
+const DENSEST: u64 = 8192;
+
 /// The id as the core has it.
 pub(crate) fn to_core(id: &ObjectId) -> checkpoint_core::ObjectId {
     checkpoint_core::ObjectId::from_bytes(raw(id))
@@ -421,8 +427,18 @@ impl Store {
             let store = store.map_err(at(&objects))?;
             self.foreign.get_or_init(|| Arc::new(store))
         };
-        let mut body = Vec::new();
-        let found = store.to_handle_arc().try_find(id, &mut body).map_err(|e| damaged(id, &e.to_string()))?;
+        let (handle, mut body) = (store.to_handle_arc(), Vec::new());
+        // gix takes the memory that a header announces before it looks for the content.
+        let announced = gix::objs::FindHeader::try_header(&handle, id).map_err(|e| damaged(id, &e.to_string()))?;
+        if let Some(announced) = announced.filter(|announced| announced.size > ANNOUNCED) {
+            let loose = objects.join(&id.to_string()[..2]).join(&id.to_string()[2..]);
+            let packs: u64 = self.packs()?.iter().map(|pack| pack.len()).sum();
+            let there = packs + std::fs::metadata(loose).map_or(0, |facts| facts.len());
+            if announced.size > there.saturating_mul(DENSEST) {
+                return Err(damaged(id, "its header announces more than there can be"));
+            }
+        }
+        let found = handle.try_find(id, &mut body).map_err(|e| damaged(id, &e.to_string()))?;
         Ok(found.map(|data| data.kind).map(|kind| (kind, body)))
     }
 

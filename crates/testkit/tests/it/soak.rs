@@ -16,7 +16,7 @@ use flat::Sample;
 use place::Place;
 
 /// Own bytes that a store may have.
-const BUDGET: u64 = 24 << 20;
+const BUDGET: u64 = 8 << 20;
 
 const DAYS: u32 = 30;
 const DAY_MS: i64 = 24 * 3600 * 1000;
@@ -122,7 +122,7 @@ fn a_month_of_sessions() {
     let peak = places.iter().map(|place| place.peak).max().unwrap_or(0);
     println!("soak: largest store {peak} bytes, of {BUDGET} that it may have");
     // A short run says nothing of growth: its histories are not as long as they may get.
-    if done >= 5000 {
+    if done >= 3000 {
         flat::check(&samples);
     }
     println!("soak: nothing lost");

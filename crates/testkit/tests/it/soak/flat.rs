@@ -29,6 +29,7 @@ pub(super) fn process() -> (u64, u64) {
 
 /// How much a series grows from the beginning to the end of the part that is looked at, by the straight line that fits
 /// it best; and its mean.
+#[expect(clippy::cast_precision_loss, reason = "sizes and counts far below 2^52")]
 pub(super) fn growth(series: &[u64]) -> (f64, f64) {
     let count = series.len() as f64;
     let mean = series.iter().sum::<u64>() as f64 / count.max(1.0);

@@ -20,7 +20,7 @@ pub(super) const QUOTA: Quota = Quota {
     max_turns: 120,
     max_checkpoints: 40,
     max_gaps: 40,
-    max_bytes: BUDGET / 2,
+    max_bytes: BUDGET / 5,
     operations_kept: 20,
     operations_age_ms: 24 * 3600 * 1000,
     on_turn_end: true,
@@ -335,7 +335,7 @@ impl Place {
                 self.is_at(held, before, Some(&done.plan.kept_new), "nothing to do");
                 self.count("restores with nothing to do");
             }
-            other => panic!("{}: {other:?} {:?}", self.name, done.notes),
+            Status::Partial => panic!("{}: {:?}", self.name, done.notes),
         }
     }
 
