@@ -8,6 +8,7 @@ mod crash_matrix;
 mod e2e;
 mod fuzz;
 mod generate;
+mod package;
 mod process;
 mod repo;
 mod soak;
@@ -45,6 +46,8 @@ enum Task {
     Fuzz(fuzz::Args),
     /// A simulated month of sessions, with faults
     Soak(soak::Args),
+    /// The packages for npm: the plugin, and the program for this platform
+    Package(package::Args),
     /// Times, memory and ratios on generated and real trees
     Bench(bench::Args),
 }
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         Task::CrashMatrix(args) => crash_matrix::run(&args),
         Task::Fuzz(args) => fuzz::run(&args),
         Task::Soak(args) => soak::run(&args),
+        Task::Package(args) => package::run(&args),
         Task::Bench(args) => bench::run(&args),
     };
     match done {

@@ -4,7 +4,7 @@
 mod agents;
 mod clients;
 mod dsh;
-mod install;
+pub(crate) mod install;
 mod isolation;
 mod model;
 mod plugin;

@@ -14,20 +14,20 @@ use serde_json::{Value, json};
 use super::{install::Node, model::Model};
 use crate::{
     Result,
+    package::{self, NODE_TYPES, TYPESCRIPT, Wanted},
     process::{Running, quiet},
     repo,
 };
 
-/// Pinned, as a newer checker may find what is not wrong.
-const TYPESCRIPT: &str = "5.9.3";
-const NODE_TYPES: &str = "24.10.1";
 /// One process of the host, or one run of the checker.
 const PATIENCE: Duration = Duration::from_mins(4);
 
 /// Everything about the plugin, for a host that is installed in `modules`.
 pub(super) fn run(rwd: &Path, node: &Node, modules: &Path, host: &str, scratch: &Path) -> Result {
-    let package = Package { node, hosts: modules, scratch };
-    let tarball = package.make()?;
+    check(node, modules, scratch)?;
+    // As from the registry, but for the place: the plugin brings the program for this machine along.
+    let program = package::platform(node, rwd, scratch)?;
+    let tarball = package::plugin(node, scratch, &Wanted::Archive(&program))?;
     let stage = Stage::set(rwd, node, modules, host, scratch, &tarball)?;
     stage.turns_go_back_in_a_git_worktree()?;
     println!("000: turns go back in a git worktree, and come back in another process");
@@ -39,67 +39,33 @@ pub(super) fn run(rwd: &Path, node: &Node, modules: &Path, host: &str, scratch: 
     println!("001 and 003: folded in place; named and forked");
     stage.records_of_an_older_plugin_come_in()?;
     println!("TJ16: an older plugin's record is listed beside new ones, and its store stays as it is");
+    stage.the_program_comes_with_the_plugin()?;
+    println!("without RWD_BIN the program of this platform's package is found");
     stage.without_the_program_it_says_so()?;
     println!("without rwd the conversation goes back, and the reason is said");
     Ok(())
 }
 
-/// The package, from its sources to the archive that is published.
-struct Package<'a> {
-    node: &'a Node,
-    hosts: &'a Path,
-    scratch: &'a Path,
-}
-
-impl Package<'_> {
-    fn make(&self) -> Result<PathBuf> {
-        let sources = repo::root().join("integrations/dsh");
-        let compiler = self.node.add("typescript", TYPESCRIPT, &[])?.join("typescript/bin/tsc");
-        let types = self.node.add("@types/node", NODE_TYPES, &[])?.join("@types");
-        let packed = self.scratch.join("package");
-        fs::create_dir_all(&packed)?;
-        // The host's own types, for the test that compares ours with them.
-        let known = self.hosts.join(".pnpm/node_modules/@deepseek-ai/*/lib/types/index.d.ts");
-        let config = |name: &str, options: Value, include: &[PathBuf]| -> Result<PathBuf> {
-            let file = self.scratch.join(name);
-            let mut all = json!({ "typeRoots": [types] });
-            if let (Some(all), Some(more)) = (all.as_object_mut(), options.as_object()) {
-                all.extend(more.clone());
-            }
-            let text = json!({ "extends": sources.join("tsconfig.json"), "compilerOptions": all, "include": include });
-            super::write(&file, &text.to_string())?;
-            Ok(file)
-        };
-        let check = json!({ "noEmit": true, "declaration": false, "declarationMap": false, "sourceMap": false,
-            "rootDir": sources, "paths": { "@deepseek-ai/*": [known] } });
-        let config_of_check = config("check.json", check, &[sources.join("src"), sources.join("test")])?;
-        self.end("node", &[compiler.as_os_str(), "-p".as_ref(), config_of_check.as_os_str()], "tsc --noEmit")?;
-        println!("plugin: types hold, the host's too");
-        let mut tests = self.node.command("node")?;
-        tests.args(["--test", "--test-reporter=dot", "test/*.test.ts"]).current_dir(&sources);
-        finish(&mut tests, "node --test")?;
-        println!("plugin: unit tests passed");
-        // Built from the copy, so that the maps lead to the sources beside them.
-        copy_tree(&sources.join("src"), &packed.join("src"))?;
-        for file in ["package.json", "cordis.patch.yml", "README.md", "README.zh.md"] {
-            copy(&sources.join(file), &packed.join(file))?;
-        }
-        let emit = json!({ "rootDir": packed.join("src"), "outDir": packed.join("lib") });
-        let built = config("build.json", emit, &[packed.join("src")])?;
-        self.end("node", &[compiler.as_os_str(), "-p".as_ref(), built.as_os_str()], "tsc")?;
-        let mut pack = self.node.command("npm")?;
-        pack.args(["pack", "--silent"]).current_dir(&packed).env("HOME", self.node.home());
-        finish(&mut pack, "npm pack")?;
-        let archives = fs::read_dir(&packed)?.flatten().map(|entry| entry.path());
-        archives
-            .into_iter()
-            .find(|path| path.extension().is_some_and(|end| end == "tgz"))
-            .ok_or_else(|| "no archive".into())
-    }
-
-    fn end(&self, program: &str, args: &[&std::ffi::OsStr], what: &str) -> Result {
-        finish(self.node.command(program)?.args(args), what)
-    }
+/// What must hold before anything is packed: the types, the host's too, and the unit tests.
+fn check(node: &Node, hosts: &Path, scratch: &Path) -> Result {
+    let sources = repo::root().join("integrations/dsh");
+    let compiler = node.add("typescript", TYPESCRIPT, &[])?.join("typescript/bin/tsc");
+    let types = node.add("@types/node", NODE_TYPES, &[])?.join("@types");
+    // The host's own types, for the test that compares ours with them.
+    let known = hosts.join(".pnpm/node_modules/@deepseek-ai/*/lib/types/index.d.ts");
+    let options = json!({ "typeRoots": [types], "noEmit": true, "declaration": false, "declarationMap": false,
+        "sourceMap": false, "rootDir": sources, "paths": { "@deepseek-ai/*": [known] } });
+    let include = [sources.join("src"), sources.join("test")];
+    let text = json!({ "extends": sources.join("tsconfig.json"), "compilerOptions": options, "include": include });
+    let config = scratch.join("check.json");
+    super::write(&config, &text.to_string())?;
+    finish(node.command("node")?.arg(compiler).arg("-p").arg(config), "tsc --noEmit")?;
+    println!("plugin: types hold, the host's too");
+    let mut tests = node.command("node")?;
+    tests.args(["--test", "--test-reporter=dot", "test/*.test.ts"]).current_dir(&sources);
+    finish(&mut tests, "node --test")?;
+    println!("plugin: unit tests passed");
+    Ok(())
 }
 
 type Files = BTreeMap<PathBuf, Vec<u8>>;
@@ -394,6 +360,22 @@ impl<'a> Stage<'a> {
         self.still_loads(&shop, &[id])
     }
 
+    /// Who installs the plugin needs nothing else.
+    fn the_program_comes_with_the_plugin(&self) -> Result {
+        let shop = self.workspace("packed-shop", true)?;
+        let id = "session-packed";
+        let plan = [
+            json!({ "op": "create", "id": id }),
+            turn(id, "First.", &[write("a.txt", "one\n")]),
+            turn(id, "Second.", &[write("a.txt", "two\n")]),
+            line(id, "/checkpoint 1"),
+        ];
+        let done = self.play_with(None, &shop, &plan)?;
+        expect(done[3]["kind"] == "success", &format!("not restored: {}", done[3]))?;
+        let now = files(&shop)?;
+        expect(now.get(Path::new("a.txt")).is_some_and(|content| content == b"one\n"), "the file is not back")
+    }
+
     /// 001 and 003, once each.
     fn explorations_are_folded_and_boundaries_named(&self) -> Result {
         let shop = self.workspace("marked-shop", true)?;
@@ -447,7 +429,7 @@ impl<'a> Stage<'a> {
         let id = "session-bare";
         let missing = self.scratch.join("no-such-rwd");
         let done = self.play_with(
-            &missing,
+            Some(&missing),
             &shop,
             &[
                 json!({ "op": "create", "id": id }),
@@ -476,11 +458,11 @@ impl<'a> Stage<'a> {
     }
 
     fn play(&self, workspace: &Path, plan: &[Value]) -> Result<Vec<Value>> {
-        self.play_with(self.rwd, workspace, plan)
+        self.play_with(Some(self.rwd), workspace, plan)
     }
 
-    /// Plays operations in one process of the host; an operation with an error is a failure.
-    fn play_with(&self, rwd: &Path, workspace: &Path, plan: &[Value]) -> Result<Vec<Value>> {
+    /// Plays operations in one process of the host; an operation with an error is a failure. `rwd`: what `RWD_BIN` says.
+    fn play_with(&self, rwd: Option<&Path>, workspace: &Path, plan: &[Value]) -> Result<Vec<Value>> {
         let file = self.scratch.join("plugin-plan.json");
         super::write(&file, &Value::from(plan).to_string())?;
         let (said, complained) = (self.scratch.join("plugin.out"), self.scratch.join("plugin.err"));
@@ -491,10 +473,12 @@ impl<'a> Stage<'a> {
             .env("DEEPSEEK_BASE_URL", format!("http://127.0.0.1:{}/v1", self.model.port()))
             .env("DEEPSEEK_API_KEY", "none")
             .env("DRIVER_PLAN", &file)
-            .env("RWD_BIN", rwd)
             .env("TZ", "UTC")
             .stdout(File::create(&said)?)
             .stderr(File::create(&complained)?);
+        if let Some(rwd) = rwd {
+            host.env("RWD_BIN", rwd);
+        }
         let end = Running::start(&mut host, PATIENCE, None)?.wait()?;
         let lines = fs::read_to_string(&said)?;
         let answers: Vec<Value> = lines
@@ -580,14 +564,6 @@ fn finish(command: &mut std::process::Command, what: &str) -> Result {
 #[expect(clippy::disallowed_methods, reason = "scratch files, where nothing needs to be durable")]
 fn copy(from: &Path, to: &Path) -> Result {
     fs::copy(from, to).map(drop).map_err(|error| format!("cannot copy {}: {error}", from.display()).into())
-}
-
-fn copy_tree(from: &Path, to: &Path) -> Result {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)?.flatten() {
-        copy(&entry.path(), &to.join(entry.file_name()))?;
-    }
-    Ok(())
 }
 
 fn text(message: &Value) -> String {
