@@ -100,7 +100,7 @@ fn is(value: &Value, kind: &str) -> bool {
 /// A checker that accepts everything would prove nothing.
 #[test]
 fn the_checker_refuses_what_does_not_conform() {
-    let good = serde_json::json!({ "schema": "rwd.verify/1", "checkpoints": 1, "damaged": [], "rehashed": false });
+    let good = serde_json::json!({ "schema": "rwd.verify/1", "checkpoints": 1, "damaged": [], "store": [], "rehashed": false });
     check(&good);
     for (field, bad) in [
         ("checkpoints", serde_json::json!("1")),
