@@ -1,5 +1,6 @@
 //! The command line (design § 9).
 
+mod frequent;
 mod hook;
 mod import;
 mod init;
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 use checkpoint_core::{BoundaryRule, DriftPolicy, GuardMode, Scope};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use self::frequent::frequent;
 pub(crate) use self::hook::HookArgs;
 pub(crate) use self::import::{ImportArgs, ImportKind};
 pub(crate) use self::init::{InitArgs, RunArgs, ScopeChoice, UninstallArgs};

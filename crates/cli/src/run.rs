@@ -8,7 +8,7 @@ use std::sync::Arc;
 use checkpoint_core::Approver;
 use clap::Parser;
 
-use crate::args::{Cli, Global, LogArgs, Verb};
+use crate::args::{Cli, Global, LogArgs, Verb, frequent};
 use crate::error::{CliError, Typed, guesses, human, quote_bytes, report};
 use crate::output::{self, Output, Words, use_color};
 use crate::signals::{Stop, Watch};
@@ -95,7 +95,7 @@ fn typed_run(mut world: World, hooked: bool, hosted: Option<Hosted>) -> u8 {
         drop(world.args.remove(1));
         world.args.push("--help".into());
     }
-    let parsed = Cli::try_parse_from(&world.args);
+    let parsed = frequent(&world.args).map_or_else(|| Cli::try_parse_from(&world.args), Ok);
     // Before the flags are known, `--json` can only be recognised by its looks.
     out.json = hosted.is_some() || world.args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json");
     out.words = hosted.as_ref().map(|hosted| Arc::clone(&hosted.words));
