@@ -114,8 +114,9 @@ impl RelPath {
     }
 }
 
-/// True for names that some file system takes for `.git`: any case, trailing dots and blanks, the short name, and
-/// the code points that HFS+ ignores. gix refuses the same ones in a tree.
+/// True for names that some file system takes for `.git`: any case; trailing dots and blanks, a stream (`:`) or a backslash
+/// behind it, the short name, as NTFS has it; code points that HFS+, APFS or a directory of ext4 or f2fs that folds case
+/// ignore anywhere in it. A superset of what git and gix refuse in a tree.
 pub fn is_git_name(name: &[u8]) -> bool {
     if name.len() < 4 {
         return false;
@@ -123,16 +124,36 @@ pub fn is_git_name(name: &[u8]) -> bool {
     let plain: Vec<u8> = if name.is_ascii() {
         name.to_ascii_lowercase()
     } else {
-        String::from_utf8_lossy(name)
-            .chars()
-            .filter(|c| !matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}'))
-            .collect::<String>()
-            .to_ascii_lowercase()
-            .into_bytes()
+        let text = String::from_utf8_lossy(name);
+        text.chars().filter(|c| !is_ignorable(*c)).collect::<String>().to_ascii_lowercase().into_bytes()
     };
-    let cut = plain.iter().rposition(|b| !matches!(b, b'.' | b' ')).map_or(0, |at| at + 1);
-    let stem = plain.get(..cut).unwrap_or_default();
-    stem == b".git" || stem == b"git~1" || stem.starts_with(b".git:")
+    let rest = plain.strip_prefix(b".git").or_else(|| plain.strip_prefix(b"git~1"));
+    let behind = rest.and_then(|rest| rest.iter().find(|b| !matches!(b, b'.' | b' ')));
+    rest.is_some() && matches!(behind, None | Some(b':' | b'\\'))
+}
+
+/// Default ignorable code points of Unicode, which file systems that fold names leave out.
+fn is_ignorable(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fff8}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 impl Ord for RelPath {
@@ -209,11 +230,23 @@ mod tests {
             ".git.",
             "GIT~1",
             ".g\u{200c}it",
+            // Found missing: a stream or a backslash behind blanks and behind the short name; what ext4 ignores.
+            ".git :x",
+            ".git. .::$INDEX_ALLOCATION",
+            "git~1::$INDEX_ALLOCATION",
+            "GIT~1 .",
+            "a/.git\\config",
+            ".g\u{200b}it",
+            "\u{2060}.git",
+            ".git\u{fe0f}",
+            "g\u{ad}it~1",
         ] {
             assert!(RelPath::new(bad.as_bytes()).is_err(), "{bad:?}");
         }
         assert!(RelPath::new(vec![b'x'; 256]).is_err());
-        for good in ["a", "v1..v2.diff", ".github", ".gitignore", "a/..b", "git", " "] {
+        for good in
+            ["a", "v1..v2.diff", ".github", ".gitignore", "a/..b", "git", " ", ".git-x", "git~10", "git~2", ".git.x"]
+        {
             path(good); // K-31: components are validated, not substrings
         }
     }

@@ -272,6 +272,10 @@ impl<'a> Walk<'a> {
     /// Bounded memory: hashed once, and read a second time only when the store does not have it.
     fn big(&self, hand: &mut Hand<'a>, file: &mut File, before: Facts) -> Content {
         let len = before.stamp.size;
+        // It cannot be in the store, nor ever get there: a sparse file of a terabyte would be read for nothing.
+        if len > self.s.policy.store_max_bytes {
+            return Content::Skipped(SkipReason::Budget);
+        }
         let hashed = Store::hash_blob(len, &mut Watched { file, walk: self });
         let id = match self.judge(hashed) {
             Ok(id) => id,

@@ -15,6 +15,7 @@ mod folds;
 mod fork;
 mod growth;
 mod history;
+mod hostile;
 mod kept;
 mod lineage;
 mod machine;
