@@ -1,9 +1,11 @@
 //! Previews and restores: from an address to a plan. What follows is in `transaction`.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use crate::history::{Family, Histories, Interval, histories};
+use crate::parallel::map_in_parallel;
 use crate::plan::{Coverage, Evidence, PlanInput, new_directories, plan, select};
 use crate::{
     Attribution, Captured, Change, Cut, EngineError, FilesWhere, FsError, History, IndexError, Member, ObjectId,
@@ -252,7 +254,14 @@ impl Engine {
             Goal::Reverse(operation) => (self.purged_of(operation)?, None),
             Goal::Chat => (Vec::new(), None),
         };
-        let check = |change: &Change| self.check(change);
+        // Most of them will be asked about: together, and each again should it be asked about twice.
+        let checked = map_in_parallel(&changes, |change| self.check(change));
+        let checked: BTreeMap<RelPath, _> = changes.iter().map(|change| change.path.clone()).zip(checked).collect();
+        let checked = RefCell::new(checked);
+        let check = |change: &Change| {
+            let known = checked.borrow_mut().remove(&change.path);
+            known.unwrap_or_else(|| self.check(change))
+        };
         let mut plan = plan(&PlanInput {
             changes,
             skipped_now: &captured.skipped,
