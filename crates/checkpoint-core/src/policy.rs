@@ -27,6 +27,8 @@ pub struct CapturePolicy {
     pub nested: Option<Nested>,
     /// Rehash every file, whatever the change-detection cache says.
     pub verify_by_hash: bool,
+    /// In a process that stays, points before a tool and at a step's end may rest on what a watcher saw.
+    pub watch: bool,
     /// Ceiling of the store's own bytes; near it new files are left out, largest first.
     pub store_max_bytes: u64,
     /// Free bytes that must remain on the store's file system.
@@ -41,6 +43,7 @@ impl Default for CapturePolicy {
             include: Vec::new(),
             nested: None,
             verify_by_hash: false,
+            watch: true,
             store_max_bytes: 2 << 30,
             free_space_floor: 64 << 20,
         }

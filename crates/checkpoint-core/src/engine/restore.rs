@@ -8,8 +8,8 @@ use crate::history::{Family, Interval, changes_after, history_at};
 use crate::parallel::map_in_parallel;
 use crate::plan::{Coverage, Evidence, PlanInput, new_directories, plan, select};
 use crate::{
-    Attribution, Captured, Change, Cut, EngineError, FilesWhere, FsError, History, IndexError, Member, ObjectId,
-    OpKind, Operation, Ord, Outcome, PathState, Plan, Point, PointKind, Preview, RelPath, RestorePolicy,
+    Attribution, Captured, Change, Consistency, Cut, EngineError, FilesWhere, FsError, History, IndexError, Member,
+    ObjectId, OpKind, Operation, Ord, Outcome, PathState, Plan, Point, PointKind, Preview, RelPath, RestorePolicy,
     RestoreRequest, ReverseRequest, Scope, SessionError, SessionKey, SkipReason, Snapshot, SnapshotError,
 };
 
@@ -394,6 +394,7 @@ impl Engine {
         let mut evidence = Evidence {
             usable: point.kind != PointKind::Import
                 && !point.under_intent
+                && point.consistency != Consistency::Watched
                 && point.incarnation == self.parts.place.incarnation,
             live: point.live.iter().cloned().collect(),
             ignored_then: BTreeSet::new(),
