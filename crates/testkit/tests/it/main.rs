@@ -27,4 +27,5 @@ mod soak;
 mod theme_j;
 mod tracer;
 mod transaction;
+mod watched;
 mod world;
