@@ -373,3 +373,10 @@ pub enum SnapshotError {
         source: BoxError,
     },
 }
+
+impl SnapshotError {
+    /// True where the store's file system may not be written.
+    pub fn is_read_only(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == std::io::ErrorKind::ReadOnlyFilesystem)
+    }
+}

@@ -86,7 +86,8 @@ impl<'a> Capture<'a> {
             until: self.until,
             progress: request.progress,
             room: room(this, request)?,
-            threads: this.options.threads,
+            // A few directories are not worth a thread.
+            threads: if with.hint.is_some() { 1 } else { this.options.threads },
             hint: with.hint,
         })
     }

@@ -24,6 +24,7 @@ mod prefix;
 mod protocol;
 mod scan;
 mod soak;
+mod theme_ef;
 mod theme_j;
 mod tracer;
 mod transaction;
