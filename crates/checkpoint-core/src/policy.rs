@@ -27,6 +27,8 @@ pub struct CapturePolicy {
     pub nested: Option<Nested>,
     /// Rehash every file, whatever the change-detection cache says.
     pub verify_by_hash: bool,
+    /// Let the first capture of a git worktree take what the user's index and packs know (design § 4).
+    pub seed_from_git: bool,
     /// Ceiling of the store's own bytes; near it new files are left out, largest first.
     pub store_max_bytes: u64,
     /// Free bytes that must remain on the store's file system.
@@ -41,6 +43,7 @@ impl Default for CapturePolicy {
             include: Vec::new(),
             nested: None,
             verify_by_hash: false,
+            seed_from_git: true,
             store_max_bytes: 2 << 30,
             free_space_floor: 64 << 20,
         }

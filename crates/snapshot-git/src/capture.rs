@@ -10,6 +10,7 @@ use crate::{
     cache::Cache,
     read,
     rules::{Cover, Sources, Tracked},
+    seed,
     user_repo::UserRepo,
     walk::{self, Reserved, Setup, WINDOW, now, unsettled},
 };
@@ -33,6 +34,7 @@ pub(crate) fn capture(this: &GitSnapshots, request: &CaptureRequest<'_>) -> Resu
     let young = start.saturating_sub(WINDOW);
     let tracked = Tracked::new(repo.as_ref(), young);
     let cover = Cover::new(request, store);
+    let seed = seed::prepare(this, request, repo.as_ref(), &tracked, start, until);
     let cache = match this.options.epoch.current() {
         Ok(epoch) => Cache::load(&this.cache, epoch),
         Err(error) => {
@@ -49,6 +51,7 @@ pub(crate) fn capture(this: &GitSnapshots, request: &CaptureRequest<'_>) -> Resu
         sources: &sources,
         tracked: &tracked,
         cover: &cover,
+        seed: seed.as_ref(),
         base: request.base.map(|snapshot| (Some(snapshot.tree), Some(snapshot.meta))),
         policy,
         temporaries: request.temporaries,

@@ -152,7 +152,9 @@ impl Plan {
             let linked = pack.path().metadata().map_err(at(pack.path()))?.nlink() > 1;
             order.push((pack.is_damaged(), linked, pack));
         }
-        order.sort_by_key(|(damaged, linked, pack)| (*damaged, *linked, std::cmp::Reverse(pack.idx().count())));
+        order.sort_by_key(|(damaged, linked, pack)| {
+            (*damaged, *linked || pack.is_seeded(), std::cmp::Reverse(pack.idx().count()))
+        });
         let (all, twice) = stored_ids(&packs)?;
         for (damaged, linked, pack) in order {
             let entries = sized(pack).map_err(at(pack.path()))?;
@@ -167,7 +169,7 @@ impl Plan {
             kept.retain(|(e, len)| missing.contains(&e.id) && sound(e, *len) && missing.remove(&e.id));
             let whole = kept.len() == count;
             let bytes = kept.iter().map(|(_, n)| n).sum();
-            let keep_as_is = whole && !damaged && !linked;
+            let keep_as_is = whole && !damaged && !linked && !pack.is_seeded();
             sources.push(Source { pack: Arc::clone(pack), kept, bytes, linked, keep_as_is });
         }
         if !missing.is_empty() {
@@ -355,6 +357,8 @@ fn copy(store: &Store, source: &Source, writer: &mut PackWriter) -> Result<bool,
     let mut complete = true;
     for (entry, len) in &source.kept {
         let whole = source.pack.entry(entry.offset, None).is_ok_and(|e| matches!(e.kind(), EntryKind::Whole(_)));
+        // What becomes ours is believed from then on, so it is hashed now.
+        let whole = whole && (!source.pack.is_seeded() || has_its_id(&source.pack, entry));
         if whole && crc_of(&file, entry.offset, *len, &mut piece).is_ok_and(|crc| crc == entry.crc) {
             let mut at = 0;
             while at < *len {
@@ -369,6 +373,13 @@ fn copy(store: &Store, source: &Source, writer: &mut PackWriter) -> Result<bool,
         complete &= re_encode(store, &ObjectId::Sha1(entry.id), writer)?;
     }
     Ok(complete)
+}
+
+/// Reads an object to its end: has it the id that the index gives it?
+fn has_its_id(pack: &Pack, entry: &Entry) -> bool {
+    let read =
+        pack.entry(entry.offset, None).and_then(|found| io::copy(&mut found.expecting(&entry.id), &mut io::sink()));
+    read.is_ok()
 }
 
 pub(super) fn crc_of(file: &fs::File, offset: u64, len: u64, piece: &mut [u8]) -> io::Result<u32> {

@@ -248,7 +248,10 @@ impl Worker<'_, '_> {
             }
             return Ok(lock(&batch.overlay).insert(key, (kind, body.to_vec())).is_none());
         }
-        if batch.is_claimed(&key) || batch.store.contains_on_disk(&id) || !batch.claim(&key) {
+        // Trees are read again and again: a copy of our own needs no delta to be resolved, and no hash to be believed.
+        let stored =
+            |id| if kind == Kind::Tree { batch.store.has_written(id) } else { batch.store.contains_on_disk(id) };
+        if batch.is_claimed(&key) || stored(&id) || !batch.claim(&key) {
             return Ok(false);
         }
         let level = if body.len() >= WORTH_PROBING { Level::probe(body) } else { Level::Fast };

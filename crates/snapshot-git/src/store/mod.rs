@@ -5,6 +5,7 @@
 
 mod batch;
 mod blobs;
+mod bridge;
 mod idx;
 mod layout;
 mod ops;
@@ -31,6 +32,7 @@ use gix::{
 
 pub(crate) use batch::publish;
 pub(crate) use batch::{Batch, Worker};
+pub(crate) use bridge::{Candidate, Vetted};
 use idx::Idx;
 pub(crate) use idx::{Entry, Id};
 pub(crate) use layout::{TEMPORARY, temporary};
@@ -264,9 +266,18 @@ impl Store {
         self.is_stored(&raw(id))
     }
 
+    /// True when a pack that this store has written has the object: what trees are relied on by.
+    pub(crate) fn has_written(&self, id: &ObjectId) -> bool {
+        self.any_pack(&raw(id), |pack| !pack.is_seeded())
+    }
+
     fn is_stored(&self, id: &Id) -> bool {
+        self.any_pack(id, |_| true)
+    }
+
+    fn any_pack(&self, id: &Id, counts: impl Fn(&Pack) -> bool) -> bool {
         let Ok(packs) = self.packs() else { return false };
-        packs.iter().filter(|p| !p.is_damaged()).any(|pack| match pack.find(id) {
+        packs.iter().filter(|pack| !pack.is_damaged() && counts(pack)).any(|pack| match pack.find(id) {
             Ok(Some((offset, _))) => (HEADER..pack.end()).contains(&offset),
             _ => false,
         })
@@ -274,7 +285,8 @@ impl Store {
 
     /// A whole object, its kind checked. Trees and meta blobs; big blobs go through `stream`.
     ///
-    /// The bytes have passed the checksum of their compressed form; only `verify` hashes them.
+    /// The bytes have passed the checksum of their compressed form; only `verify` hashes them, and every read from a pack
+    /// that is not ours.
     pub(crate) fn read(&self, id: &ObjectId, kind: Kind) -> Result<Vec<u8>, SnapshotError> {
         // As git does, the empty tree is known without being stored: gc drops it, whoever still refers to it.
         if id.is_empty_tree() && kind == Kind::Tree {
@@ -370,6 +382,7 @@ impl Store {
                             Ok(None) | Err(_) => Err(invalid("a delta that cannot be resolved")),
                         }
                     }
+                    Ok(entry) if pack.is_seeded() => read(entry.expecting(&key)),
                     Ok(entry) => read(entry),
                     Err(e) => Err(e),
                 };
@@ -439,7 +452,12 @@ impl Store {
             }
         }
         let found = handle.try_find(id, &mut body).map_err(|e| damaged(id, &e.to_string()))?;
-        Ok(found.map(|data| data.kind).map(|kind| (kind, body)))
+        let Some(kind) = found.map(|data| data.kind) else { return Ok(None) };
+        // Nothing that gix reads was written by us.
+        if object_id(kind, &body)? != *id {
+            return Err(damaged(id, "its content has another id"));
+        }
+        Ok(Some((kind, body)))
     }
 
     /// Starts collecting objects. `write == false`: blobs are dropped, trees and meta blobs go to an overlay in

@@ -75,6 +75,6 @@ fn unsound(pack: &Pack) -> io::Result<Option<(&'static str, &'static str)>> {
     }
     // A link to another repository's pack may have any name.
     let named = format!("pack-{}", ObjectId::Sha1(sum));
-    let is_named = pack.is_linked() || path.file_stem().is_some_and(|stem| *stem == *named);
+    let is_named = pack.is_linked() || pack.is_seeded() || path.file_stem().is_some_and(|stem| *stem == *named);
     Ok((!is_named).then_some(("pack", "it has another name than its checksum")))
 }

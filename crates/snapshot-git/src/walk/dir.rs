@@ -28,6 +28,7 @@ use super::{
 use crate::{
     cache::{Entry, EntryRef, Known, Record, What, dir_flag, flag},
     rules::{Digest, GITIGNORE, Level, MAX_RULE_FILE, RWDIGNORE, RuleFile, digest},
+    seed::Seed,
     store::{object_id, to_core},
 };
 
@@ -159,7 +160,7 @@ impl<'a> Walk<'a> {
         self.by_listing(hand, node, &fd, record, trust, settled)
     }
 
-    fn full(&self, node: &Node) -> Vec<u8> {
+    pub(super) fn full(&self, node: &Node) -> Vec<u8> {
         let mut full = Vec::with_capacity(self.s.sources.rules.above.len() + node.path.len() + 64);
         full.extend_from_slice(&self.s.sources.rules.above);
         full.extend_from_slice(&node.path);
@@ -352,6 +353,9 @@ impl<'a> Walk<'a> {
             return Err(Outcome::Skipped(SkipReason::NestedRepo));
         }
         let full = self.full(node);
+        if let Some(seed) = self.s.seed {
+            self.narrow(seed, node, &full, has(b".gitattributes"));
+        }
         let mut rule_files = Vec::new();
         let mut level = node.above.clone();
         if closed.is_none() {
@@ -385,6 +389,15 @@ impl<'a> Walk<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Finds the entries of the user's index for this directory. One with attributes that the index does not know has
+    /// none, nor has anything below it.
+    fn narrow(&self, seed: &Seed<'_>, node: &Node, full: &[u8], has_attributes: bool) {
+        let within = node.parent.as_ref().map_or_else(|| Some(seed.all()), |parent| parent.seed.get().cloned());
+        let own = seed.below(full, within.unwrap_or_default());
+        let strange = has_attributes && !seed.knows(full, b".gitattributes", own.clone());
+        node.seed.get_or_init(|| if strange { 0..0 } else { own });
     }
 
     fn list(

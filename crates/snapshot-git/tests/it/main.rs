@@ -8,4 +8,5 @@ mod capture_git;
 mod capture_limits;
 mod capture_random;
 mod capture_rules;
+mod seed;
 mod world;

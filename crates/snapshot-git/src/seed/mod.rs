@@ -1,0 +1,251 @@
+//! The first capture of a git worktree: what the user's index and packs already know is neither read nor compressed.
+//!
+//! Two shortcuts, each of which only ever makes a capture faster. Packs of the user's repository become packs of our
+//! store by a hard link, so that content which is in one is not compressed again. And where an index entry's stamps say
+//! that a file is what git hashed, its id is taken from there and the file is not read.
+//!
+//! An id is believed only when all of this holds: the object is in a pack that was looked through and linked; its size
+//! is the file's; size, both times and inode are the file's now; both times are older than the index file by more than
+//! the racy window; no attribute can name a filter or an encoding for the path; the entry is no conflict and carries no
+//! flag by which git hides changes. Line endings and `ident` need no rule: what they convert has another size. Whatever
+//! does not fit is read, as any file is.
+
+mod attributes;
+
+use std::{
+    fs,
+    ops::Range,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use checkpoint_core::{CaptureRequest, ObjectId};
+use gix::{
+    bstr::ByteSlice,
+    index::entry::{Flags, Mode, Stage},
+};
+use rustix::fs::FileType;
+
+use crate::{
+    GitSnapshots,
+    rules::Tracked,
+    store::{Candidate, Id, Store, Vetted},
+    user_repo::UserRepo,
+    walk::{Facts, Trust},
+};
+use attributes::Conversions;
+
+/// So many packs of a repository are looked at, the biggest first, and so many are linked: every lookup asks each.
+const MOST_LOOKED_AT: usize = 64;
+const MOST_LINKED: usize = 12;
+/// The share of the store's ceiling that linked packs may take.
+const SHARE: u64 = 4;
+/// What git hides from itself says nothing about the file.
+const HIDDEN: Flags = Flags::ASSUME_VALID.union(Flags::SKIP_WORKTREE).union(Flags::INTENT_TO_ADD);
+
+/// What is known of the workspace's files before any is read.
+pub(crate) struct Seed<'i> {
+    index: &'i gix::index::File,
+    /// By place in the index: may the entry's id be believed, as far as that does not depend on the file?
+    proven: Vec<bool>,
+    /// The entries below the root.
+    all: Range<usize>,
+    /// When the index was written.
+    written: i64,
+}
+
+impl std::fmt::Debug for Seed<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Seed").field("entries", &self.all).finish_non_exhaustive()
+    }
+}
+
+/// Makes the shortcuts ready, where the store is new and the repository one of which we know all that matters.
+///
+/// Nothing that fails here fails the capture.
+pub(crate) fn prepare<'i>(
+    this: &GitSnapshots,
+    request: &CaptureRequest<'_>,
+    repo: Option<&UserRepo>,
+    tracked: &'i Tracked<'_>,
+    start: i64,
+    until: Option<Instant>,
+) -> Option<Seed<'i>> {
+    let wanted = request.write && request.policy.seed_from_git && request.base.is_none();
+    // Once anything was collected or purged, nothing is taken over again: it would bring back what went.
+    if !wanted || !this.store.is_new().unwrap_or(false) || this.options.epoch.current().ok() != Some(0) {
+        return None;
+    }
+    let repo = repo?;
+    if !repo.is_plain() {
+        return None;
+    }
+    let (index, written) = read_index(repo, tracked)?;
+    let under = |entry: &gix::index::Entry| entry.path(index).starts_with(&repo.above);
+    let from = index.entries().partition_point(|entry| entry.path(index).as_bytes() < &repo.above[..]);
+    let all = from..from + index.entries()[from..].partition_point(under);
+    let mut wanted: Vec<(Id, usize)> =
+        all.clone().filter_map(|at| Some((candidate(&index.entries()[at])?, at))).collect();
+    wanted.sort_unstable();
+    let mut ids: Vec<Id> = wanted.iter().map(|(id, _)| *id).collect();
+    ids.dedup();
+    let worktree: u64 = wanted.iter().map(|(_, at)| u64::from(index.entries()[*at].stat.size)).sum();
+    let budget = worktree.min(request.policy.store_max_bytes / SHARE);
+    let go_on = || until.is_none_or(|until| Instant::now() < until);
+    let packs = link(&this.store, repo, &ids, budget, this.options.threads, &go_on);
+    if packs.is_empty() || request.policy.verify_by_hash || written >= start {
+        return None;
+    }
+    let conversions = Conversions::gather(index, &all, repo, &this.options.config)?;
+    let mut proven = vec![false; index.entries().len()];
+    for pack in packs {
+        let mut stored = pack.sizes.iter().peekable();
+        for (id, at) in &wanted {
+            while stored.next_if(|(other, _)| other < id).is_some() {}
+            let Some((_, Some(size))) = stored.peek().filter(|(other, _)| other == id) else { continue };
+            let entry = &index.entries()[*at];
+            proven[*at] |= *size == u64::from(entry.stat.size)
+                && *size < u64::from(u32::MAX)
+                && (entry.mode == Mode::SYMLINK || !conversions.may_touch(entry.path(index)));
+        }
+    }
+    Some(Seed { index, proven, all, written })
+}
+
+/// The index with the time it was written, if nobody was writing it meanwhile.
+fn read_index<'i>(repo: &UserRepo, tracked: &'i Tracked<'_>) -> Option<(&'i gix::index::File, i64)> {
+    let facts = || {
+        let facts = fs::symlink_metadata(repo.index_path()).ok().filter(fs::Metadata::is_file)?;
+        let nanos = facts.mtime().checked_mul(1_000_000_000)?.checked_add(facts.mtime_nsec())?;
+        Some((facts.dev(), facts.ino(), facts.size(), nanos, facts.ctime(), facts.ctime_nsec()))
+    };
+    let before = facts()?;
+    let index = tracked.index()?;
+    // Entries of a split index are as old as the part that holds them, which does not show any more.
+    let usable = facts() == Some(before) && index.object_hash() == gix::hash::Kind::Sha1 && !repo.has_shared_index();
+    usable.then_some((index, before.3))
+}
+
+/// The id of an entry that may be believed at all.
+fn candidate(entry: &gix::index::Entry) -> Option<Id> {
+    let ordinary = matches!(entry.mode, Mode::FILE | Mode::FILE_EXECUTABLE | Mode::SYMLINK)
+        && entry.stage() == Stage::Unconflicted
+        && !entry.flags.intersects(HIDDEN);
+    if ordinary { entry.id.as_bytes().try_into().ok() } else { None }
+}
+
+/// Links the packs that hold most of `ids`, which are sorted, within `budget` bytes.
+fn link(
+    store: &Store,
+    repo: &UserRepo,
+    ids: &[Id],
+    budget: u64,
+    threads: usize,
+    go_on: &(dyn Fn() -> bool + Sync),
+) -> Vec<Vetted> {
+    let Ok(owner) = fs::metadata(store.pack_dir()).map(|facts| facts.uid()) else { return Vec::new() };
+    let mut candidates: Vec<(usize, Candidate)> = packs_of(repo, budget)
+        .into_iter()
+        .take(MOST_LOOKED_AT)
+        .filter_map(|path| Candidate::open(&path, owner).inspect_err(|error| tell(&path, error)).ok())
+        .map(|pack| (pack.holds(ids), pack))
+        .filter(|(held, _)| *held > 0)
+        .collect();
+    candidates.sort_by_key(|(held, _)| std::cmp::Reverse(*held));
+    let mut left = budget;
+    let mut linked = Vec::new();
+    for (_, pack) in candidates {
+        if pack.len() > left || linked.len() == MOST_LINKED {
+            continue;
+        }
+        let len = pack.len();
+        let path = pack.path().to_owned();
+        let taken = pack.vet(threads, go_on).and_then(|vetted| {
+            store.take_over(&vetted).map_err(std::io::Error::other)?;
+            Ok(vetted)
+        });
+        match taken {
+            Ok(vetted) => {
+                left -= len;
+                linked.push(vetted);
+            }
+            Err(error) => tell(&path, &error),
+        }
+    }
+    linked
+}
+
+fn tell(path: &Path, error: &std::io::Error) {
+    tracing::debug!(pack = %path.display(), %error, "a pack of the repository is not used");
+}
+
+/// The repository's own packs of at most `budget` bytes, the biggest first. Those that it borrows are left alone.
+fn packs_of(repo: &UserRepo, budget: u64) -> Vec<PathBuf> {
+    let Ok(names) = fs::read_dir(repo.common_dir.join("objects/pack")) else { return Vec::new() };
+    let mut packs: Vec<(u64, PathBuf)> = names
+        .filter_map(Result::ok)
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "pack"))
+        .filter_map(|path| Some((fs::symlink_metadata(&path).ok()?.len(), path)))
+        .filter(|(len, _)| *len <= budget)
+        .collect();
+    packs.sort_unstable_by(|a, b| b.cmp(a));
+    packs.into_iter().map(|(_, path)| path).collect()
+}
+
+impl Seed<'_> {
+    /// The entries below the root.
+    pub(crate) fn all(&self) -> Range<usize> {
+        self.all.clone()
+    }
+
+    /// The entries below the directory `full`, a path from the repository's top with a slash at the end; `within` are
+    /// those of a directory above it.
+    pub(crate) fn below(&self, full: &[u8], within: Range<usize>) -> Range<usize> {
+        let Some(entries) = self.index.entries().get(within.clone()) else { return 0..0 };
+        let from = entries.partition_point(|entry| entry.path(self.index).as_bytes() < full);
+        let count = entries[from..].partition_point(|entry| entry.path(self.index).starts_with(full));
+        within.start + from..within.start + from + count
+    }
+
+    fn find(&self, full: &[u8], name: &[u8], within: Range<usize>) -> Option<usize> {
+        let entries = self.index.entries().get(within.clone())?;
+        let found = entries.binary_search_by(|entry| {
+            entry.path(self.index).as_bytes().get(full.len()..).unwrap_or_default().cmp(name)
+        });
+        Some(within.start + found.ok()?)
+    }
+
+    /// Does the index know the name in the directory `full`, whose entries are `within`?
+    pub(crate) fn knows(&self, full: &[u8], name: &[u8], within: Range<usize>) -> bool {
+        self.find(full, name, within).is_some()
+    }
+
+    /// The id of the file `name` in the directory `full`, whose entries are `within`, if that can be told from its
+    /// stamps.
+    pub(crate) fn id(
+        &self,
+        full: &[u8],
+        name: &[u8],
+        within: Range<usize>,
+        facts: &Facts,
+        trust: Trust,
+    ) -> Option<ObjectId> {
+        let at = self.find(full, name, within)?;
+        let entry = self.index.entries().get(at).filter(|_| self.proven.get(at) == Some(&true))?;
+        let (stat, stamp) = (&entry.stat, &facts.stamp);
+        let nanos = |time: &gix::index::entry::stat::Time| i64::from(time.secs) * 1_000_000_000 + i64::from(time.nsecs);
+        let is_link = entry.mode == Mode::SYMLINK;
+        let same = facts.kind == if is_link { FileType::Symlink } else { FileType::RegularFile };
+        let same = same
+            && stamp.size == u64::from(stat.size)
+            && stamp.mtime == nanos(&stat.mtime)
+            && stamp.ctime == nanos(&stat.ctime)
+            && stamp.ino & u64::from(u32::MAX) == u64::from(stat.ino);
+        // A file that changed right after git had read it may have kept its stamp, as far as the index tells.
+        (same && trust.local && !trust.is_racy(stamp, self.written))
+            .then(|| entry.id.as_bytes().try_into().ok().map(ObjectId::from_bytes))
+            .flatten()
+    }
+}

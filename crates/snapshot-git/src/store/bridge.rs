@@ -1,0 +1,362 @@
+//! Packs of the user's repository, taken over by a hard link: a bridge until a collection has copied what is live.
+//!
+//! A pack is looked through before it gets a name here. What git has hashed when it wrote the pack is not hashed again,
+//! but every stored byte is compared with the checksum that git's index keeps of it, every delta has its base in the
+//! same pack, and every read from such a pack hashes what it gives.
+
+use std::{
+    fs::File,
+    io::{self, Read},
+    os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use checkpoint_core::SnapshotError;
+use zlib_rs::{Inflate, InflateFlush};
+
+use super::{
+    EntryKind, Store, at,
+    idx::{Entry, Id, Idx},
+    pack::{EntryReader, HEADER, Pack, TRAILER, seeded_name},
+    temporary,
+};
+
+/// What is read of a pack at a time.
+const WINDOW: usize = 1 << 20;
+/// Entries that one worker looks through before it takes more.
+const STEP: usize = 4096;
+/// An index that is bigger is not read into memory for this.
+const BIGGEST_INDEX: u64 = 512 << 20;
+
+/// A pack of another repository as it was found: nothing of it is relied on yet.
+pub(crate) struct Candidate {
+    path: PathBuf,
+    file: Arc<File>,
+    len: u64,
+    /// Device and inode.
+    identity: (u64, u64),
+    idx: Idx,
+    idx_bytes: Vec<u8>,
+    entries: Vec<Entry>,
+}
+
+/// A pack that is whole.
+pub(crate) struct Vetted {
+    candidate: Candidate,
+    /// Every object by id, with its size; `None` for what is no blob. Of a delta only its base knows what it is.
+    pub(crate) sizes: Vec<(Id, Option<u64>)>,
+}
+
+impl std::fmt::Debug for Candidate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Candidate").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Vetted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Vetted").field("path", &self.candidate.path).finish_non_exhaustive()
+    }
+}
+
+fn refused(why: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why)
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path)
+}
+
+impl Candidate {
+    /// Opens the pack at `path` and reads its index.
+    ///
+    /// # Errors
+    /// When it is not a pack of `owner`'s that nobody else may write and nobody writes, or has no sound index.
+    pub(crate) fn open(path: &Path, owner: u32) -> io::Result<Self> {
+        let file = open(path)?;
+        let facts = file.metadata()?;
+        if !facts.is_file() || facts.uid() != owner || facts.mode() & 0o022 != 0 {
+            return Err(refused("others may change it"));
+        }
+        // A partial clone's packs refer to objects that are elsewhere.
+        if path.with_extension("promisor").exists() {
+            return Err(refused("it is of a partial clone"));
+        }
+        let index = open(&path.with_extension("idx"))?;
+        if index.metadata()?.len() > BIGGEST_INDEX {
+            return Err(refused("its index is too big"));
+        }
+        let mut idx_bytes = Vec::new();
+        index.take(BIGGEST_INDEX).read_to_end(&mut idx_bytes)?;
+        let idx = Idx::from_bytes(idx_bytes.clone())?;
+        let entries = idx.entries()?;
+        let len = facts.len();
+        let mut sum = [0; 20];
+        if len < HEADER + TRAILER {
+            return Err(refused("it is cut short"));
+        }
+        file.read_exact_at(&mut sum, len - TRAILER)?;
+        let mut head = [0; 12];
+        file.read_exact_at(&mut head, 0)?;
+        if sum != *idx.pack_sum() || head[..8] != *b"PACK\0\0\0\x02" || head[8..] != idx.count().to_be_bytes() {
+            return Err(refused("its index belongs to another"));
+        }
+        let identity = (facts.dev(), facts.ino());
+        Ok(Self { path: path.to_owned(), file: Arc::new(file), len, identity, idx, idx_bytes, entries })
+    }
+
+    /// Where it was found.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Bytes of the pack.
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// How many of these ids, which are sorted, it holds.
+    pub(crate) fn holds(&self, ids: &[Id]) -> usize {
+        let mut own = self.entries.iter().map(|entry| &entry.id).peekable();
+        let here = |id: &&Id| {
+            while own.next_if(|own| *own < *id).is_some() {}
+            own.peek() == Some(id)
+        };
+        ids.iter().filter(here).count()
+    }
+
+    /// Looks through the whole pack with `threads` workers, for as long as `go_on` says.
+    ///
+    /// # Errors
+    /// When a byte differs from what the index says, the index does not account for all of it, or a delta rests on
+    /// something that is not in it.
+    pub(crate) fn vet(self, threads: usize, go_on: &(dyn Fn() -> bool + Sync)) -> io::Result<Vetted> {
+        if !self.idx.is_sound()? || !self.entries.is_sorted_by(|a, b| a.id < b.id) {
+            return Err(refused("its index is damaged"));
+        }
+        let end = self.len - TRAILER;
+        let mut order: Vec<u32> = (0..self.idx.count()).collect();
+        order.sort_unstable_by_key(|&at| self.entries[at as usize].offset);
+        let starts: Vec<u64> = order.iter().map(|&at| self.entries[at as usize].offset).chain([end]).collect();
+        if starts[0] != HEADER || !starts.is_sorted_by(|a, b| a < b) {
+            return Err(refused("its index does not account for all of it"));
+        }
+        let next = AtomicUsize::new(0);
+        let work = || -> io::Result<Vec<(u32, Option<u64>)>> {
+            let mut reader =
+                Reader { pack: &self, starts: &starts, buffer: Vec::new(), at: 0, inflate: Inflate::new(true, 15) };
+            let mut found = Vec::new();
+            loop {
+                let from = next.fetch_add(STEP, Ordering::Relaxed);
+                if from >= order.len() {
+                    return Ok(found);
+                }
+                if !go_on() {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+                for n in from..order.len().min(from + STEP) {
+                    let at = order[n];
+                    let size = reader.check(&self.entries[at as usize], starts[n + 1])?;
+                    found.push((at, size));
+                }
+            }
+        };
+        let parts = std::thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            let mut parts = vec![work()];
+            let panicked = |_| Err(io::Error::other("a thread panicked"));
+            parts.extend(others.into_iter().map(|thread| thread.join().unwrap_or_else(panicked)));
+            parts
+        });
+        let mut sizes: Vec<(Id, Option<u64>)> = self.entries.iter().map(|entry| (entry.id, None)).collect();
+        for part in parts {
+            for (at, size) in part? {
+                sizes[at as usize].1 = size;
+            }
+        }
+        Ok(Vetted { candidate: self, sizes })
+    }
+}
+
+/// Reads through a pack, a window at a time.
+struct Reader<'p> {
+    pack: &'p Candidate,
+    /// Where entries begin, and where the last ends.
+    starts: &'p [u64],
+    buffer: Vec<u8>,
+    /// Where in the pack the buffer begins.
+    at: u64,
+    inflate: Inflate,
+}
+
+impl Reader<'_> {
+    /// Compares the entry's bytes, which end before `end`, with their checksum; the size of the object if it may be a
+    /// blob.
+    fn check(&mut self, entry: &Entry, end: u64) -> io::Result<Option<u64>> {
+        let start = entry.offset;
+        let len = usize::try_from(end - start).map_err(io::Error::other)?;
+        if start < self.at || end > self.at + self.buffer.len() as u64 {
+            self.fill(start)?;
+        }
+        let from = usize::try_from(start - self.at).map_err(io::Error::other)?;
+        let mut crc = crc32fast::Hasher::new();
+        let first = len.min(self.buffer.len() - from);
+        let size = self.size(entry, from, first)?;
+        crc.update(&self.buffer[from..from + first]);
+        let mut done = first;
+        while done < len {
+            self.fill(start + done as u64)?;
+            let more = (len - done).min(self.buffer.len());
+            crc.update(&self.buffer[..more]);
+            done += more;
+        }
+        if crc.finalize() == entry.crc { Ok(size) } else { Err(refused("a stored byte changed")) }
+    }
+
+    fn fill(&mut self, at: u64) -> io::Result<()> {
+        let left = self.pack.len - TRAILER - at;
+        self.buffer.resize(WINDOW.min(usize::try_from(left).unwrap_or(WINDOW)), 0);
+        self.at = at;
+        self.pack.file.read_exact_at(&mut self.buffer, at)
+    }
+
+    /// What the header of an entry says, which begins at `from` of the buffer and has at least `len` bytes there.
+    fn size(&mut self, entry: &Entry, from: usize, len: usize) -> io::Result<Option<u64>> {
+        let bytes = &self.buffer[from..from + len];
+        let mut rest = bytes.iter();
+        let mut take = || rest.next().copied().ok_or_else(|| refused("an entry header is cut short"));
+        let first = take()?;
+        let (mut size, mut shift, mut byte) = (u64::from(first & 15), 4u32, first);
+        while byte & 0x80 != 0 {
+            byte = take()?;
+            if shift > 56 {
+                return Err(refused("an entry header announces too much"));
+            }
+            size |= u64::from(byte & 0x7f) << shift;
+            shift += 7;
+        }
+        match first >> 4 & 7 {
+            1 | 2 | 4 => return Ok(None),
+            3 => return Ok(Some(size)),
+            6 => {
+                // The distance back to the base, seven bits a byte, each but the last counting one more.
+                let mut byte = take()?;
+                let mut back = u64::from(byte & 0x7f);
+                while byte & 0x80 != 0 {
+                    byte = take()?;
+                    if back >= 1 << 50 {
+                        return Err(refused("a delta on nothing"));
+                    }
+                    back = ((back + 1) << 7) | u64::from(byte & 0x7f);
+                }
+                let base = entry.offset.checked_sub(back).filter(|base| *base < entry.offset);
+                if base.is_none_or(|base| self.starts.binary_search(&base).is_err()) {
+                    return Err(refused("a delta on nothing"));
+                }
+            }
+            7 => {
+                let mut base = [0; 20];
+                for byte in &mut base {
+                    *byte = take()?;
+                }
+                // Only whole bases by name: so there is no circle, and none is elsewhere.
+                let found =
+                    self.pack.idx.find(&base)?.ok_or_else(|| refused("a delta on an object that is elsewhere"))?;
+                let (offset, _) = self.pack.idx.entry(found)?;
+                let base = EntryReader::new(Arc::clone(&self.pack.file), offset, self.pack.len - TRAILER, None)?;
+                if base.kind() == EntryKind::Delta {
+                    return Err(refused("a delta on a delta that it names"));
+                }
+            }
+            _ => return Err(refused("an entry of unknown kind")),
+        }
+        let header = len - rest.as_slice().len();
+        // The delta begins with the sizes of its base and of what it makes, at most ten bytes each.
+        let mut start = [0; 20];
+        self.inflate.reset(true);
+        let done = self.inflate.decompress(&bytes[header..], &mut start, InflateFlush::NoFlush);
+        done.map_err(|_| refused("a delta does not inflate"))?;
+        let got = usize::try_from(self.inflate.total_out()).map_err(io::Error::other)?;
+        let mut start = start[..got.min(20)].iter();
+        let mut number = || {
+            let (mut number, mut shift) = (0_u64, 0);
+            loop {
+                let byte = *start.next().ok_or_else(|| refused("a delta is cut short"))?;
+                if shift > 56 {
+                    return Err(refused("a delta announces too much"));
+                }
+                number |= u64::from(byte & 0x7f) << shift;
+                shift += 7;
+                if byte & 0x80 == 0 {
+                    return Ok(number);
+                }
+            }
+        };
+        number()?;
+        number().map(Some)
+    }
+}
+
+impl Store {
+    /// True when nothing is stored but what was taken over from the user's repository.
+    pub(crate) fn is_new(&self) -> Result<bool, SnapshotError> {
+        Ok(self.packs()?.iter().all(|pack| pack.is_seeded()))
+    }
+
+    /// Takes over a vetted pack: a copy of its index, synced, since that can only be made again by reading deltas, and
+    /// a link to the pack, its data synced. The directory is not synced; the batch that relies on it does that.
+    ///
+    /// # Errors
+    /// When it cannot be linked: another file system, another owner, or it is gone. Then nothing of it stays.
+    pub(crate) fn take_over(&self, pack: &Vetted) -> Result<(), SnapshotError> {
+        let from = &pack.candidate;
+        let path = self.pack_dir.join(seeded_name(from.idx.pack_sum()));
+        let idx_path = path.with_extension("idx");
+        // An index without a pack says nothing to anybody; a pack without an index is read from end to end.
+        let new = temporary(&self.pack_dir, ".idx");
+        let written = self.ops.create(&new).and_then(|file| {
+            self.ops.write_at(&file, &from.idx_bytes, 0)?;
+            self.ops.sync_data(&file)?;
+            self.ops.rename(&new, &idx_path)
+        });
+        let linked = written.inspect_err(|_| drop(std::fs::remove_file(&new))).and_then(|()| self.link(from, &path));
+        let linked = linked.and_then(|()| {
+            let idx = Idx::open(&idx_path)?;
+            Pack::new(path.clone(), idx, false, &self.open)
+        });
+        match linked {
+            Ok(pack) => {
+                self.adopt(vec![Arc::new(pack)]);
+                Ok(())
+            }
+            Err(error) => {
+                if !path.exists() {
+                    drop(std::fs::remove_file(&idx_path));
+                }
+                Err(at(&path)(error))
+            }
+        }
+    }
+
+    fn link(&self, from: &Candidate, path: &Path) -> io::Result<()> {
+        let ours = match self.ops.link(&from.path, path) {
+            // Two first captures at once, or one that was given up, have linked it already: others may rely on that.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
+            done => done.map(|()| true)?,
+        };
+        // By now another file may have had the name.
+        let facts = std::fs::symlink_metadata(path)?;
+        let is_same = (facts.dev(), facts.ino()) == from.identity && facts.len() == from.len;
+        let synced = if is_same { self.ops.sync_data(&from.file) } else { Err(refused("it was replaced meanwhile")) };
+        synced.inspect_err(|_| {
+            if ours {
+                drop(std::fs::remove_file(path));
+            }
+        })
+    }
+}
