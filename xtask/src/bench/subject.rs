@@ -143,9 +143,13 @@ impl Subject {
             {
                 runs.min(1)
             }
-            Self::First | Self::FirstSeeded | Self::RestoreOne | Self::RestoreMany | Self::GitRehash | Self::GitFirst | Self::Peer(..) => {
-                runs.min(SLOW_ROUNDS)
-            }
+            Self::First
+            | Self::FirstSeeded
+            | Self::RestoreOne
+            | Self::RestoreMany
+            | Self::GitRehash
+            | Self::GitFirst
+            | Self::Peer(..) => runs.min(SLOW_ROUNDS),
             _ => runs,
         }
     }

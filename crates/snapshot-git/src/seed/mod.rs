@@ -30,8 +30,8 @@ use rustix::fs::FileType;
 use crate::{
     GitSnapshots,
     rules::Tracked,
-    store::{Candidate, Id, Store, Vetted},
-    user_repo::UserRepo,
+    store::{BIGGEST_INDEX, Candidate, Store, Vetted, Wanted},
+    user_repo::{UserConfig, UserRepo},
     walk::{Facts, Trust},
 };
 use attributes::Conversions;
@@ -81,36 +81,68 @@ pub(crate) fn prepare<'i>(
     if !repo.is_plain() {
         return None;
     }
-    let (index, written) = read_index(repo, tracked)?;
-    let under = |entry: &gix::index::Entry| entry.path(index).starts_with(&repo.above);
-    let from = index.entries().partition_point(|entry| entry.path(index).as_bytes() < &repo.above[..]);
-    let all = from..from + index.entries()[from..].partition_point(under);
-    let mut wanted: Vec<(Id, usize)> =
-        all.clone().filter_map(|at| Some((candidate(&index.entries()[at])?, at))).collect();
-    wanted.sort_unstable();
-    let mut ids: Vec<Id> = wanted.iter().map(|(id, _)| *id).collect();
-    ids.dedup();
-    let worktree: u64 = wanted.iter().map(|(_, at)| u64::from(index.entries()[*at].stat.size)).sum();
-    let budget = worktree.min(request.policy.store_max_bytes / SHARE);
+    // The index and those of the packs are about as big, and neither needs the other.
+    let most = request.policy.store_max_bytes / SHARE;
+    let (index, candidates) = std::thread::scope(|scope| {
+        let candidates = scope.spawn(|| candidates(&this.store, repo, most));
+        (Wishes::read(repo, tracked, &this.options.config), candidates.join().unwrap_or_default())
+    });
+    let wishes = index?;
     let go_on = || until.is_none_or(|until| Instant::now() < until);
-    let packs = link(&this.store, repo, &ids, budget, this.options.threads, &go_on);
-    if packs.is_empty() || request.policy.verify_by_hash || written >= start {
+    let packs = link(&this.store, candidates, &wishes, most, this.options.threads, &go_on);
+    if packs.is_empty() || request.policy.verify_by_hash || wishes.written >= start {
         return None;
     }
-    let conversions = Conversions::gather(index, &all, repo, &this.options.config)?;
+    let Wishes { index, all, wanted, written, conversions, .. } = wishes;
+    let conversions = conversions?;
     let mut proven = vec![false; index.entries().len()];
     for pack in packs {
-        let mut stored = pack.sizes.iter().peekable();
-        for (id, at) in &wanted {
-            while stored.next_if(|(other, _)| other < id).is_some() {}
-            let Some((_, Some(size))) = stored.peek().filter(|(other, _)| other == id) else { continue };
-            let entry = &index.entries()[*at];
-            proven[*at] |= *size == u64::from(entry.stat.size)
-                && *size < u64::from(u32::MAX)
+        pack.each(&wanted, |one, size| {
+            let at = one.at as usize;
+            let Some(entry) = index.entries().get(at) else { return };
+            proven[at] |= size == u64::from(entry.stat.size)
+                && size < u64::from(u32::MAX)
                 && (entry.mode == Mode::SYMLINK || !conversions.may_touch(entry.path(index)));
-        }
+        });
     }
     Some(Seed { index, proven, all, written })
+}
+
+/// What the index knows.
+struct Wishes<'i> {
+    index: &'i gix::index::File,
+    /// The entries below the root.
+    all: Range<usize>,
+    /// Those of them that may be believed at all, in order of their ids.
+    wanted: Vec<Wanted>,
+    /// Bytes of their files.
+    bytes: u64,
+    written: i64,
+    conversions: Option<Conversions>,
+}
+
+impl<'i> Wishes<'i> {
+    fn read(repo: &UserRepo, tracked: &'i Tracked<'_>, config: &UserConfig) -> Option<Self> {
+        let (index, written) = read_index(repo, tracked)?;
+        let entries = index.entries();
+        let from = entries.partition_point(|entry| entry.path(index).as_bytes() < &repo.above[..]);
+        let under = |entry: &gix::index::Entry| entry.path(index).starts_with(&repo.above);
+        let all = from..from + entries[from..].partition_point(under);
+        let mut bytes = 0;
+        let mut wanted = Vec::with_capacity(all.len());
+        for (entry, at) in entries[all.clone()].iter().zip(u32::try_from(from).ok()?..) {
+            let ordinary = matches!(entry.mode, Mode::FILE | Mode::FILE_EXECUTABLE | Mode::SYMLINK)
+                && entry.stage() == Stage::Unconflicted
+                && !entry.flags.intersects(HIDDEN);
+            if let (true, Ok(id)) = (ordinary, entry.id.as_bytes().try_into()) {
+                wanted.push(Wanted::new(id, at));
+                bytes += u64::from(entry.stat.size);
+            }
+        }
+        wanted.sort_unstable_by(Wanted::order);
+        let conversions = Conversions::gather(index, &all, repo, config);
+        Some(Self { index, all, wanted, bytes, written, conversions })
+    }
 }
 
 /// The index with the time it was written, if nobody was writing it meanwhile.
@@ -127,40 +159,39 @@ fn read_index<'i>(repo: &UserRepo, tracked: &'i Tracked<'_>) -> Option<(&'i gix:
     usable.then_some((index, before.3))
 }
 
-/// The id of an entry that may be believed at all.
-fn candidate(entry: &gix::index::Entry) -> Option<Id> {
-    let ordinary = matches!(entry.mode, Mode::FILE | Mode::FILE_EXECUTABLE | Mode::SYMLINK)
-        && entry.stage() == Stage::Unconflicted
-        && !entry.flags.intersects(HIDDEN);
-    if ordinary { entry.id.as_bytes().try_into().ok() } else { None }
+/// The repository's packs of at most `most` bytes that could be linked.
+fn candidates(store: &Store, repo: &UserRepo, most: u64) -> Vec<Candidate> {
+    let Ok(owner) = fs::metadata(store.pack_dir()).map(|facts| facts.uid()) else { return Vec::new() };
+    let open = |path: PathBuf| Candidate::open(&path, owner).inspect_err(|error| tell(&path, error)).ok();
+    // However many there are, no more is kept in memory than the biggest may take.
+    let mut left = BIGGEST_INDEX;
+    let fits = |pack: &Candidate| {
+        let rest = left.checked_sub(pack.index_len());
+        left = rest.unwrap_or(left);
+        rest.is_some()
+    };
+    packs_of(repo, most).into_iter().take(MOST_LOOKED_AT).filter_map(open).filter(fits).collect()
 }
 
-/// Links the packs that hold most of `ids`, which are sorted, within `budget` bytes.
+/// Links the packs that hold most of what is wanted, all together no bigger than the files that want them.
 fn link(
     store: &Store,
-    repo: &UserRepo,
-    ids: &[Id],
-    budget: u64,
+    candidates: Vec<Candidate>,
+    wishes: &Wishes<'_>,
+    most: u64,
     threads: usize,
     go_on: &(dyn Fn() -> bool + Sync),
 ) -> Vec<Vetted> {
-    let Ok(owner) = fs::metadata(store.pack_dir()).map(|facts| facts.uid()) else { return Vec::new() };
-    let mut candidates: Vec<(usize, Candidate)> = packs_of(repo, budget)
-        .into_iter()
-        .take(MOST_LOOKED_AT)
-        .filter_map(|path| Candidate::open(&path, owner).inspect_err(|error| tell(&path, error)).ok())
-        .map(|pack| (pack.holds(ids), pack))
-        .filter(|(held, _)| *held > 0)
-        .collect();
-    candidates.sort_by_key(|(held, _)| std::cmp::Reverse(*held));
-    let mut left = budget;
+    let mut left = most.min(wishes.bytes);
+    let mut useful: Vec<(usize, Candidate)> =
+        candidates.into_iter().map(|pack| (pack.holds(&wishes.wanted), pack)).filter(|(held, _)| *held > 0).collect();
+    useful.sort_by_key(|(held, _)| std::cmp::Reverse(*held));
     let mut linked = Vec::new();
-    for (_, pack) in candidates {
-        if pack.len() > left || linked.len() == MOST_LINKED {
+    for (_, pack) in useful {
+        let (len, path) = (pack.len(), pack.path().to_owned());
+        if len > left || linked.len() == MOST_LINKED {
             continue;
         }
-        let len = pack.len();
-        let path = pack.path().to_owned();
         let taken = pack.vet(threads, go_on).and_then(|vetted| {
             store.take_over(&vetted).map_err(std::io::Error::other)?;
             Ok(vetted)
@@ -209,30 +240,30 @@ impl Seed<'_> {
         within.start + from..within.start + from + count
     }
 
-    fn find(&self, full: &[u8], name: &[u8], within: Range<usize>) -> Option<usize> {
+    /// `dir` is the length of the directory's path, with its slash.
+    fn find(&self, dir: usize, name: &[u8], within: Range<usize>) -> Option<usize> {
         let entries = self.index.entries().get(within.clone())?;
-        let found = entries.binary_search_by(|entry| {
-            entry.path(self.index).as_bytes().get(full.len()..).unwrap_or_default().cmp(name)
-        });
+        let found = entries
+            .binary_search_by(|entry| entry.path(self.index).as_bytes().get(dir..).unwrap_or_default().cmp(name));
         Some(within.start + found.ok()?)
     }
 
-    /// Does the index know the name in the directory `full`, whose entries are `within`?
-    pub(crate) fn knows(&self, full: &[u8], name: &[u8], within: Range<usize>) -> bool {
-        self.find(full, name, within).is_some()
+    /// Does the index know the name in the directory whose path from the top, with its slash, is `dir` bytes long and
+    /// whose entries are `within`?
+    pub(crate) fn knows(&self, dir: usize, name: &[u8], within: Range<usize>) -> bool {
+        self.find(dir, name, within).is_some()
     }
 
-    /// The id of the file `name` in the directory `full`, whose entries are `within`, if that can be told from its
-    /// stamps.
+    /// The id of the file `name` in such a directory, if that can be told from its stamps.
     pub(crate) fn id(
         &self,
-        full: &[u8],
+        dir: usize,
         name: &[u8],
         within: Range<usize>,
         facts: &Facts,
         trust: Trust,
     ) -> Option<ObjectId> {
-        let at = self.find(full, name, within)?;
+        let at = self.find(dir, name, within)?;
         let entry = self.index.entries().get(at).filter(|_| self.proven.get(at) == Some(&true))?;
         let (stat, stamp) = (&entry.stat, &facts.stamp);
         let nanos = |time: &gix::index::entry::stat::Time| i64::from(time.secs) * 1_000_000_000 + i64::from(time.nsecs);

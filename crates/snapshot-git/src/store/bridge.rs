@@ -26,11 +26,11 @@ use super::{
 };
 
 /// What is read of a pack at a time.
-const WINDOW: usize = 1 << 20;
+const WINDOW: usize = 256 << 10;
 /// Entries that one worker looks through before it takes more.
 const STEP: usize = 4096;
-/// An index that is bigger is not read into memory for this.
-const BIGGEST_INDEX: u64 = 512 << 20;
+/// An index that is bigger, of two million objects, is not read into memory for this.
+pub(crate) const BIGGEST_INDEX: u64 = 64 << 20;
 
 /// A pack of another repository as it was found: nothing of it is relied on yet.
 pub(crate) struct Candidate {
@@ -40,15 +40,49 @@ pub(crate) struct Candidate {
     /// Device and inode.
     identity: (u64, u64),
     idx: Idx,
-    idx_bytes: Vec<u8>,
+    /// By id.
     entries: Vec<Entry>,
+    /// Offset and place among `entries`, by offset.
+    order: Vec<(u64, u32)>,
 }
 
 /// A pack that is whole.
 pub(crate) struct Vetted {
     candidate: Candidate,
-    /// Every object by id, with its size; `None` for what is no blob. Of a delta only its base knows what it is.
-    pub(crate) sizes: Vec<(Id, Option<u64>)>,
+    /// The size of each object, [`NO_BLOB`] for what is none. Of a delta only its base knows what it is.
+    sizes: Vec<u64>,
+}
+
+/// No object is that big.
+const NO_BLOB: u64 = u64::MAX;
+
+/// An id that somebody looks for, and where it comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    /// The beginning of the id, as a number: most comparisons end with it.
+    start: u64,
+    id: Id,
+    /// Place in whatever it comes from.
+    pub(crate) at: u32,
+}
+
+impl Wanted {
+    pub(crate) fn new(id: Id, at: u32) -> Self {
+        Self { start: start(&id), id, at }
+    }
+
+    /// The order that [`Candidate::holds`] and [`Vetted::each`] expect.
+    pub(crate) fn order(&self, other: &Self) -> std::cmp::Ordering {
+        self.start.cmp(&other.start).then_with(|| self.id.cmp(&other.id))
+    }
+
+    fn compared_with(&self, id: &Id) -> std::cmp::Ordering {
+        self.start.cmp(&start(id)).then_with(|| self.id.cmp(id))
+    }
+}
+
+fn start(id: &Id) -> u64 {
+    id.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes))
 }
 
 impl std::fmt::Debug for Candidate {
@@ -91,10 +125,15 @@ impl Candidate {
         if index.metadata()?.len() > BIGGEST_INDEX {
             return Err(refused("its index is too big"));
         }
-        let mut idx_bytes = Vec::new();
-        index.take(BIGGEST_INDEX).read_to_end(&mut idx_bytes)?;
-        let idx = Idx::from_bytes(idx_bytes.clone())?;
+        let mut bytes = Vec::new();
+        index.take(BIGGEST_INDEX).read_to_end(&mut bytes)?;
+        let idx = Idx::from_bytes(bytes)?;
         let entries = idx.entries()?;
+        if !idx.is_sound()? || !entries.is_sorted_by(|a, b| a.id < b.id) {
+            return Err(refused("its index is damaged"));
+        }
+        let mut order: Vec<(u64, u32)> = entries.iter().zip(0..).map(|(entry, at)| (entry.offset, at)).collect();
+        order.sort_unstable();
         let len = facts.len();
         let mut sum = [0; 20];
         if len < HEADER + TRAILER {
@@ -107,7 +146,7 @@ impl Candidate {
             return Err(refused("its index belongs to another"));
         }
         let identity = (facts.dev(), facts.ino());
-        Ok(Self { path: path.to_owned(), file: Arc::new(file), len, identity, idx, idx_bytes, entries })
+        Ok(Self { path: path.to_owned(), file: Arc::new(file), len, identity, idx, entries, order })
     }
 
     /// Where it was found.
@@ -115,19 +154,38 @@ impl Candidate {
         &self.path
     }
 
+    /// Bytes of its index.
+    pub(crate) fn index_len(&self) -> u64 {
+        self.idx.in_memory().map_or(0, <[u8]>::len) as u64
+    }
+
     /// Bytes of the pack.
     pub(crate) fn len(&self) -> u64 {
         self.len
     }
 
-    /// How many of these ids, which are sorted, it holds.
-    pub(crate) fn holds(&self, ids: &[Id]) -> usize {
-        let mut own = self.entries.iter().map(|entry| &entry.id).peekable();
-        let here = |id: &&Id| {
-            while own.next_if(|own| *own < *id).is_some() {}
-            own.peek() == Some(id)
-        };
-        ids.iter().filter(here).count()
+    /// How many of these, which are in order, it holds.
+    pub(crate) fn holds(&self, wanted: &[Wanted]) -> usize {
+        let mut count = 0;
+        self.join(wanted, |_, _| count += 1);
+        count
+    }
+
+    /// Tells of each that is here, and where among the entries: one pass through both.
+    fn join(&self, wanted: &[Wanted], mut found: impl FnMut(&Wanted, usize)) {
+        let mut at = 0;
+        for one in wanted {
+            while let Some(entry) = self.entries.get(at) {
+                match one.compared_with(&entry.id) {
+                    std::cmp::Ordering::Greater => at += 1,
+                    std::cmp::Ordering::Equal => {
+                        found(one, at);
+                        break;
+                    }
+                    std::cmp::Ordering::Less => break,
+                }
+            }
+        }
     }
 
     /// Looks through the whole pack with `threads` workers, for as long as `go_on` says.
@@ -136,20 +194,17 @@ impl Candidate {
     /// When a byte differs from what the index says, the index does not account for all of it, or a delta rests on
     /// something that is not in it.
     pub(crate) fn vet(self, threads: usize, go_on: &(dyn Fn() -> bool + Sync)) -> io::Result<Vetted> {
-        if !self.idx.is_sound()? || !self.entries.is_sorted_by(|a, b| a.id < b.id) {
-            return Err(refused("its index is damaged"));
-        }
         let end = self.len - TRAILER;
-        let mut order: Vec<u32> = (0..self.idx.count()).collect();
-        order.sort_unstable_by_key(|&at| self.entries[at as usize].offset);
-        let starts: Vec<u64> = order.iter().map(|&at| self.entries[at as usize].offset).chain([end]).collect();
-        if starts[0] != HEADER || !starts.is_sorted_by(|a, b| a < b) {
+        let order = &self.order;
+        if order.first().map_or(end, |(offset, _)| *offset) != HEADER
+            || !order.is_sorted_by(|a, b| a.0 < b.0)
+            || order.last().is_some_and(|(offset, _)| *offset >= end)
+        {
             return Err(refused("its index does not account for all of it"));
         }
         let next = AtomicUsize::new(0);
-        let work = || -> io::Result<Vec<(u32, Option<u64>)>> {
-            let mut reader =
-                Reader { pack: &self, starts: &starts, buffer: Vec::new(), at: 0, inflate: Inflate::new(true, 15) };
+        let work = || -> io::Result<Vec<(u32, u64)>> {
+            let mut reader = Reader { pack: &self, buffer: Vec::new(), at: 0, inflate: Inflate::new(true, 15) };
             let mut found = Vec::new();
             loop {
                 let from = next.fetch_add(STEP, Ordering::Relaxed);
@@ -160,9 +215,10 @@ impl Candidate {
                     return Err(io::ErrorKind::TimedOut.into());
                 }
                 for n in from..order.len().min(from + STEP) {
-                    let at = order[n];
-                    let size = reader.check(&self.entries[at as usize], starts[n + 1])?;
-                    found.push((at, size));
+                    let stop = order.get(n + 1).map_or(end, |(offset, _)| *offset);
+                    let at = order[n].1;
+                    let size = reader.check(&self.entries[at as usize], stop)?;
+                    found.push((at, size.unwrap_or(NO_BLOB)));
                 }
             }
         };
@@ -173,21 +229,29 @@ impl Candidate {
             parts.extend(others.into_iter().map(|thread| thread.join().unwrap_or_else(panicked)));
             parts
         });
-        let mut sizes: Vec<(Id, Option<u64>)> = self.entries.iter().map(|entry| (entry.id, None)).collect();
+        let mut sizes = vec![NO_BLOB; self.entries.len()];
         for part in parts {
             for (at, size) in part? {
-                sizes[at as usize].1 = size;
+                sizes[at as usize] = size;
             }
         }
         Ok(Vetted { candidate: self, sizes })
     }
 }
 
+impl Vetted {
+    /// Tells of each of `wanted`, which are in order, that may be a blob here, with its size.
+    pub(crate) fn each(&self, wanted: &[Wanted], mut found: impl FnMut(&Wanted, u64)) {
+        self.candidate.join(wanted, |one, at| match self.sizes.get(at) {
+            Some(&NO_BLOB) | None => {}
+            Some(&size) => found(one, size),
+        });
+    }
+}
+
 /// Reads through a pack, a window at a time.
 struct Reader<'p> {
     pack: &'p Candidate,
-    /// Where entries begin, and where the last ends.
-    starts: &'p [u64],
     buffer: Vec<u8>,
     /// Where in the pack the buffer begins.
     at: u64,
@@ -255,7 +319,7 @@ impl Reader<'_> {
                     back = ((back + 1) << 7) | u64::from(byte & 0x7f);
                 }
                 let base = entry.offset.checked_sub(back).filter(|base| *base < entry.offset);
-                if base.is_none_or(|base| self.starts.binary_search(&base).is_err()) {
+                if base.is_none_or(|base| self.pack.order.binary_search_by_key(&base, |(offset, _)| *offset).is_err()) {
                     return Err(refused("a delta on nothing"));
                 }
             }
@@ -320,7 +384,7 @@ impl Store {
         // An index without a pack says nothing to anybody; a pack without an index is read from end to end.
         let new = temporary(&self.pack_dir, ".idx");
         let written = self.ops.create(&new).and_then(|file| {
-            self.ops.write_at(&file, &from.idx_bytes, 0)?;
+            self.ops.write_at(&file, from.idx.in_memory().unwrap_or_default(), 0)?;
             self.ops.sync_data(&file)?;
             self.ops.rename(&new, &idx_path)
         });

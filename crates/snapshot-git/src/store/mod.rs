@@ -32,7 +32,7 @@ use gix::{
 
 pub(crate) use batch::publish;
 pub(crate) use batch::{Batch, Worker};
-pub(crate) use bridge::{Candidate, Vetted};
+pub(crate) use bridge::{BIGGEST_INDEX, Candidate, Vetted, Wanted};
 use idx::Idx;
 pub(crate) use idx::{Entry, Id};
 pub(crate) use layout::{TEMPORARY, temporary};

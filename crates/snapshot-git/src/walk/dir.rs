@@ -160,7 +160,7 @@ impl<'a> Walk<'a> {
         self.by_listing(hand, node, &fd, record, trust, settled)
     }
 
-    pub(super) fn full(&self, node: &Node) -> Vec<u8> {
+    fn full(&self, node: &Node) -> Vec<u8> {
         let mut full = Vec::with_capacity(self.s.sources.rules.above.len() + node.path.len() + 64);
         full.extend_from_slice(&self.s.sources.rules.above);
         full.extend_from_slice(&node.path);
@@ -346,7 +346,7 @@ impl<'a> Walk<'a> {
         }
         let recorded: HashMap<&[u8], Known> =
             record.into_iter().flat_map(Record::entries).map(|e| (e.name.to_bytes(), e.known)).collect();
-        let has = |name: &[u8]| listing.names().any(|(_, n)| n.to_bytes() == name);
+        let has = |name: &[u8]| listing.has(name);
         let nested = has(b".git") && self.closed_by_itself(node, fd);
         let closed = node.closed.or(nested.then_some(SkipReason::NestedRepo));
         if nested && node.closed.is_none() && !self.wants_below(node) {
@@ -396,7 +396,7 @@ impl<'a> Walk<'a> {
     fn narrow(&self, seed: &Seed<'_>, node: &Node, full: &[u8], has_attributes: bool) {
         let within = node.parent.as_ref().map_or_else(|| Some(seed.all()), |parent| parent.seed.get().cloned());
         let own = seed.below(full, within.unwrap_or_default());
-        let strange = has_attributes && !seed.knows(full, b".gitattributes", own.clone());
+        let strange = has_attributes && !seed.knows(full.len(), b".gitattributes", own.clone());
         node.seed.get_or_init(|| if strange { 0..0 } else { own });
     }
 
@@ -662,6 +662,12 @@ impl Listing {
             };
             Some((kind, CStr::from_bytes_with_nul(name).ok()?))
         })
+    }
+
+    /// Is the name there? It begins with a dot, as few names do.
+    fn has(&self, name: &[u8]) -> bool {
+        let is = |record: &[u8]| record.get(1) == Some(&b'.') && record.get(1..record.len() - 1) == Some(name);
+        self.bytes.split_inclusive(|&byte| byte == 0).any(is)
     }
 
     /// Identifies the set of names.

@@ -203,7 +203,8 @@ impl<'a> Walk<'a> {
     /// The id from the user's index, where that can be believed.
     fn seeded(&self, node: &Node, trust: Trust, facts: &Facts, name: &CStr) -> Option<ObjectId> {
         let (seed, within) = (self.s.seed?, node.seed.get().filter(|within| !within.is_empty())?);
-        seed.id(&self.full(node), name.to_bytes(), within.clone(), facts, trust)
+        let dir = self.s.sources.rules.above.len() + node.path.len() + usize::from(!node.path.is_empty());
+        seed.id(dir, name.to_bytes(), within.clone(), facts, trust)
     }
 
     fn link(&self, hand: &mut Hand<'a>, fd: BorrowedFd<'_>, name: &CStr, before: &Facts) -> Content {
