@@ -17,7 +17,8 @@ use gix::{ObjectId, objs::tree::EntryKind as TreeEntry};
 
 use super::node::entries;
 use crate::store::{
-    Entry, EntryKind, Id, Level, Pack, PackWriter, Store, TEMPORARY, TRAILER, at, io_error, publish, temporary, to_gix,
+    Entry, EntryKind, Id, Level, Pack, PackWriter, Store, TEMPORARY, TRAILER, at, io_error, publish, resolve,
+    temporary, to_gix,
 };
 
 /// More packs than this are merged, since every lookup asks each.
@@ -406,7 +407,15 @@ fn re_encode(store: &Store, id: &ObjectId, writer: &mut PackWriter) -> Result<bo
             }
         }
     }
-    let (kind, body) = match store.foreign(id) {
+    let resolved = store.packs()?.iter().find_map(|pack| {
+        let (offset, _) = pack.find(&key(id)).ok()??;
+        resolve(pack, offset, &key(id)).ok()
+    });
+    let found = match resolved {
+        Some(found) => Ok(Some(found)),
+        None => store.foreign(id),
+    };
+    let (kind, body) = match found {
         Ok(Some(found)) => found,
         Ok(None) | Err(SnapshotError::Missing { .. } | SnapshotError::Damaged { .. }) => return Ok(false),
         Err(e) => return Err(e),

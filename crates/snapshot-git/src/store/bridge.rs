@@ -20,6 +20,7 @@ use zlib_rs::{Inflate, InflateFlush};
 
 use super::{
     EntryKind, Store, at,
+    delta::number,
     idx::{Entry, Id, Idx},
     pack::{EntryReader, HEADER, Pack, TRAILER, seeded_name},
     temporary,
@@ -347,22 +348,8 @@ impl Reader<'_> {
         done.map_err(|_| refused("a delta does not inflate"))?;
         let got = usize::try_from(self.inflate.total_out()).map_err(io::Error::other)?;
         let mut start = start[..got.min(20)].iter();
-        let mut number = || {
-            let (mut number, mut shift) = (0_u64, 0);
-            loop {
-                let byte = *start.next().ok_or_else(|| refused("a delta is cut short"))?;
-                if shift > 56 {
-                    return Err(refused("a delta announces too much"));
-                }
-                number |= u64::from(byte & 0x7f) << shift;
-                shift += 7;
-                if byte & 0x80 == 0 {
-                    return Ok(number);
-                }
-            }
-        };
-        number()?;
-        number().map(Some)
+        number(&mut start)?;
+        number(&mut start).map(Some)
     }
 }
 

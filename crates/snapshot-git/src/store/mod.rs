@@ -1,11 +1,12 @@
 //! The private object store: packs of our own, readable by plain git, durable when we say so.
 //!
-//! Every object is found through the indexes of `objects/pack` and read by positioned reads; gix is asked only for
-//! what we never write ourselves, deltas in linked packs and loose objects.
+//! Every object is found through the indexes of `objects/pack` and read by positioned reads, deltas in linked
+//! packs too; gix is asked only for loose objects, which we never write.
 
 mod batch;
 mod blobs;
 mod bridge;
+mod delta;
 mod idx;
 mod layout;
 mod ops;
@@ -33,6 +34,7 @@ use gix::{
 pub(crate) use batch::publish;
 pub(crate) use batch::{Batch, Worker};
 pub(crate) use bridge::{BIGGEST_INDEX, Candidate, Vetted, Wanted};
+pub(crate) use delta::resolve;
 use idx::Idx;
 pub(crate) use idx::{Entry, Id};
 pub(crate) use layout::{TEMPORARY, temporary};
@@ -377,7 +379,10 @@ impl Store {
                 let result = match found {
                     Ok(entry) if entry.kind() == EntryKind::Delta => {
                         // A damaged header can look like a delta's: another pack may still have the object.
-                        match self.foreign(id) {
+                        match pack
+                            .find(&key)
+                            .and_then(|at| at.map(|(at, _)| delta::resolve(pack, at, &key)).transpose())
+                        {
                             Ok(Some((kind, body))) => return Ok(Found::Foreign(kind, body)),
                             Ok(None) | Err(_) => Err(invalid("a delta that cannot be resolved")),
                         }
@@ -426,7 +431,7 @@ impl Store {
         self.dir.join("objects").join(&hex[..2]).join(&hex[2..]).exists()
     }
 
-    /// What gix finds: deltas of linked packs, loose objects.
+    /// What gix finds: loose objects. It maps packs into memory, so it is asked last.
     pub(crate) fn foreign(&self, id: &ObjectId) -> Result<Option<(Kind, Vec<u8>)>, SnapshotError> {
         let objects = self.dir.join("objects");
         let store = if let Some(store) = self.foreign.get() {
@@ -498,7 +503,7 @@ impl Store {
 pub(crate) enum Found<T> {
     /// An entry of a pack, as `read` took it.
     Ours(T),
-    /// An object that only gix can read.
+    /// A delta that was resolved, or a loose object.
     Foreign(Kind, Vec<u8>),
 }
 

@@ -163,6 +163,17 @@ pub(crate) struct EntryReader {
     crc: Option<(u32, crc32fast::Hasher)>,
     /// The id that the content has to have.
     hash: Option<(Id, gix::hash::Hasher)>,
+    /// What a delta rests on.
+    base: Option<Base>,
+}
+
+/// The object that a delta rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Base {
+    /// The entry at this offset of the same pack, before the delta.
+    At(u64),
+    /// The object with this id.
+    Named(Id),
 }
 
 impl std::fmt::Debug for EntryReader {
@@ -191,6 +202,7 @@ impl EntryReader {
             inflate: Inflate::new(true, 15),
             crc: crc.map(|sum| (sum, crc32fast::Hasher::new())),
             hash: None,
+            base: None,
         };
         reader.refill(FIRST_READ)?;
         let mut bytes = reader.buffer.iter();
@@ -211,7 +223,29 @@ impl EntryReader {
             2 => EntryKind::Whole(Kind::Tree),
             3 => EntryKind::Whole(Kind::Blob),
             4 => EntryKind::Whole(Kind::Tag),
-            6 | 7 => EntryKind::Delta,
+            6 => {
+                // The distance back, seven bits a byte, each byte but the last counting one more.
+                let mut byte = take()?;
+                let mut back = u64::from(byte & 0x7f);
+                while byte & 0x80 != 0 {
+                    byte = take()?;
+                    if back >= 1 << 50 {
+                        return Err(damaged("a delta on nothing"));
+                    }
+                    back = ((back + 1) << 7) | u64::from(byte & 0x7f);
+                }
+                let at = offset.checked_sub(back).filter(|at| *at < offset);
+                reader.base = Some(Base::At(at.ok_or_else(|| damaged("a delta on nothing"))?));
+                EntryKind::Delta
+            }
+            7 => {
+                let mut id = [0; 20];
+                for byte in &mut id {
+                    *byte = take()?;
+                }
+                reader.base = Some(Base::Named(id));
+                EntryKind::Delta
+            }
             _ => return Err(damaged("an entry of unknown kind")),
         };
         let header = reader.buffer.len() - bytes.as_slice().len();
@@ -300,6 +334,14 @@ impl EntryReader {
             return Err(damaged("the content of an entry has another id"));
         }
         Ok(())
+    }
+
+    /// The base of a delta, and the delta itself.
+    pub(crate) fn delta(mut self) -> io::Result<(Base, Vec<u8>)> {
+        let base = self.base.filter(|_| self.kind == EntryKind::Delta).ok_or_else(|| damaged("no delta"))?;
+        // Its bytes are read as any content's are.
+        self.kind = EntryKind::Whole(Kind::Blob);
+        Ok((base, self.whole()?))
     }
 
     /// Reads all that is left. Memory follows what is there, not what the header announces.
