@@ -42,7 +42,7 @@ pub(crate) fn capture(this: &GitSnapshots, request: &CaptureRequest<'_>) -> Resu
             Cache::unusable(&this.cache)
         }
     };
-    let batch = store.batch(request.write);
+    let batch = store.batch(request.write).with_plain_trees(seed.is_some());
     let found = walk::run(Setup {
         root: &root,
         store,

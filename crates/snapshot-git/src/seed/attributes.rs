@@ -78,6 +78,11 @@ impl Conversions {
         (!self.0.iter().any(|rule| rule.dir.is_empty() && rule.names == Names::All)).then_some(())
     }
 
+    /// True when no conversion touches anything.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// May a conversion touch this path, from the repository's top?
     pub(super) fn may_touch(&self, path: &[u8]) -> bool {
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();

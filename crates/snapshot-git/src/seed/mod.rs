@@ -13,7 +13,7 @@
 mod attributes;
 
 use std::{
-    fs,
+    fs, io,
     ops::Range,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
@@ -97,12 +97,14 @@ pub(crate) fn prepare<'i>(
     let conversions = conversions?;
     let mut proven = vec![false; index.entries().len()];
     for pack in packs {
-        pack.each(&wanted, |one, size| {
-            let at = one.at as usize;
-            let Some(entry) = index.entries().get(at) else { return };
-            proven[at] |= size == u64::from(entry.stat.size)
-                && size < u64::from(u32::MAX)
-                && (entry.mode == Mode::SYMLINK || !conversions.may_touch(entry.path(index)));
+        pack.each(&wanted, |one| {
+            let touched = || {
+                let entry = index.entries().get(one.at as usize);
+                entry.is_none_or(|entry| entry.mode != Mode::SYMLINK && conversions.may_touch(entry.path(index)))
+            };
+            if let Some(proven) = proven.get_mut(one.at as usize) {
+                *proven |= conversions.is_empty() || !touched();
+            }
         });
     }
     Some(Seed { index, proven, all, written })
@@ -135,7 +137,7 @@ impl<'i> Wishes<'i> {
                 && entry.stage() == Stage::Unconflicted
                 && !entry.flags.intersects(HIDDEN);
             if let (true, Ok(id)) = (ordinary, entry.id.as_bytes().try_into()) {
-                wanted.push(Wanted::new(id, at));
+                wanted.push(Wanted::new(id, at, entry.stat.size));
                 bytes += u64::from(entry.stat.size);
             }
         }
@@ -192,10 +194,7 @@ fn link(
         if len > left || linked.len() == MOST_LINKED {
             continue;
         }
-        let taken = pack.vet(threads, go_on).and_then(|vetted| {
-            store.take_over(&vetted).map_err(std::io::Error::other)?;
-            Ok(vetted)
-        });
+        let taken = take(store, pack, threads, go_on);
         match taken {
             Ok(vetted) => {
                 left -= len;
@@ -207,7 +206,25 @@ fn link(
     linked
 }
 
-fn tell(path: &Path, error: &std::io::Error) {
+/// Looks through one pack and links it.
+fn take(store: &Store, pack: Candidate, threads: usize, go_on: &(dyn Fn() -> bool + Sync)) -> io::Result<Vetted> {
+    // Its index is on its way to the disk meanwhile.
+    let (vetted, draft) = std::thread::scope(|scope| {
+        let draft = scope.spawn(|| store.draft_index(&pack));
+        let vetted = pack.vet(threads, go_on);
+        (vetted, draft.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked"))))
+    });
+    let draft = draft?;
+    match vetted.map(|sizes| pack.vetted(sizes)) {
+        Ok(vetted) => store.take_over(&vetted, &draft).map(|()| vetted),
+        Err(error) => {
+            drop(fs::remove_file(draft));
+            Err(error)
+        }
+    }
+}
+
+fn tell(path: &Path, error: &io::Error) {
     tracing::debug!(pack = %path.display(), %error, "a pack of the repository is not used");
 }
 

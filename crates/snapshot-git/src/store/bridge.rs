@@ -19,7 +19,7 @@ use checkpoint_core::SnapshotError;
 use zlib_rs::{Inflate, InflateFlush};
 
 use super::{
-    EntryKind, Store, at,
+    EntryKind, Store,
     delta::number,
     idx::{Entry, Id, Idx},
     pack::{EntryReader, HEADER, Pack, TRAILER, seeded_name},
@@ -54,6 +54,10 @@ pub(crate) struct Vetted {
     sizes: Vec<u64>,
 }
 
+/// What looking through a pack has told: the size of each object.
+#[derive(Debug)]
+pub(crate) struct Sizes(Vec<u64>);
+
 /// No object is that big.
 const NO_BLOB: u64 = u64::MAX;
 
@@ -65,11 +69,13 @@ pub(crate) struct Wanted {
     id: Id,
     /// Place in whatever it comes from.
     pub(crate) at: u32,
+    /// The size that it shall have.
+    size: u32,
 }
 
 impl Wanted {
-    pub(crate) fn new(id: Id, at: u32) -> Self {
-        Self { start: start(&id), id, at }
+    pub(crate) fn new(id: Id, at: u32, size: u32) -> Self {
+        Self { start: start(&id), id, at, size }
     }
 
     /// The order that [`Candidate::holds`] and [`Vetted::each`] expect.
@@ -194,7 +200,7 @@ impl Candidate {
     /// # Errors
     /// When a byte differs from what the index says, the index does not account for all of it, or a delta rests on
     /// something that is not in it.
-    pub(crate) fn vet(self, threads: usize, go_on: &(dyn Fn() -> bool + Sync)) -> io::Result<Vetted> {
+    pub(crate) fn vet(&self, threads: usize, go_on: &(dyn Fn() -> bool + Sync)) -> io::Result<Sizes> {
         let end = self.len - TRAILER;
         let order = &self.order;
         if order.first().map_or(end, |(offset, _)| *offset) != HEADER
@@ -205,7 +211,7 @@ impl Candidate {
         }
         let next = AtomicUsize::new(0);
         let work = || -> io::Result<Vec<(u32, u64)>> {
-            let mut reader = Reader { pack: &self, buffer: Vec::new(), at: 0, inflate: Inflate::new(true, 15) };
+            let mut reader = Reader { pack: self, buffer: Vec::new(), at: 0, inflate: Inflate::new(true, 15) };
             let mut found = Vec::new();
             loop {
                 let from = next.fetch_add(STEP, Ordering::Relaxed);
@@ -236,16 +242,23 @@ impl Candidate {
                 sizes[at as usize] = size;
             }
         }
-        Ok(Vetted { candidate: self, sizes })
+        Ok(Sizes(sizes))
+    }
+
+    /// The pack, now that it is known to be whole.
+    pub(crate) fn vetted(self, sizes: Sizes) -> Vetted {
+        Vetted { candidate: self, sizes: sizes.0 }
     }
 }
 
 impl Vetted {
-    /// Tells of each of `wanted`, which are in order, that may be a blob here, with its size.
-    pub(crate) fn each(&self, wanted: &[Wanted], mut found: impl FnMut(&Wanted, u64)) {
-        self.candidate.join(wanted, |one, at| match self.sizes.get(at) {
-            Some(&NO_BLOB) | None => {}
-            Some(&size) => found(one, size),
+    /// Tells of each of `wanted`, which are in order, that may be a blob of its size here.
+    pub(crate) fn each(&self, wanted: &[Wanted], mut found: impl FnMut(&Wanted)) {
+        self.candidate.join(wanted, |one, at| {
+            // In an index the sizes of bigger files are cut off.
+            if one.size < u32::MAX && self.sizes.get(at) == Some(&u64::from(one.size)) {
+                found(one);
+            }
         });
     }
 }
@@ -359,24 +372,28 @@ impl Store {
         Ok(self.packs()?.iter().all(|pack| pack.is_seeded()))
     }
 
-    /// Takes over a vetted pack: a copy of its index, synced, since that can only be made again by reading deltas, and
-    /// a link to the pack, its data synced. The directory is not synced; the batch that relies on it does that.
+    /// Writes a copy of a pack's index under a temporary name and syncs it: it can only be made again by reading every
+    /// delta.
+    pub(crate) fn draft_index(&self, of: &Candidate) -> io::Result<PathBuf> {
+        let path = temporary(&self.pack_dir, ".idx");
+        let file = self.ops.create(&path)?;
+        let written = self.ops.write_at(&file, of.idx.in_memory().unwrap_or_default(), 0);
+        written.and_then(|()| self.ops.sync_data(&file)).inspect_err(|_| drop(std::fs::remove_file(&path)))?;
+        Ok(path)
+    }
+
+    /// Takes over a vetted pack with the draft of its index: a link, its data synced. The directory is not synced; the
+    /// batch that relies on it does that.
     ///
     /// # Errors
     /// When it cannot be linked: another file system, another owner, or it is gone. Then nothing of it stays.
-    pub(crate) fn take_over(&self, pack: &Vetted) -> Result<(), SnapshotError> {
+    pub(crate) fn take_over(&self, pack: &Vetted, draft: &Path) -> io::Result<()> {
         let from = &pack.candidate;
         let path = self.pack_dir.join(seeded_name(from.idx.pack_sum()));
         let idx_path = path.with_extension("idx");
         // An index without a pack says nothing to anybody; a pack without an index is read from end to end.
-        let new = temporary(&self.pack_dir, ".idx");
-        let written = self.ops.create(&new).and_then(|file| {
-            self.ops.write_at(&file, from.idx.in_memory().unwrap_or_default(), 0)?;
-            self.ops.sync_data(&file)?;
-            self.ops.rename(&new, &idx_path)
-        });
-        let linked = written.inspect_err(|_| drop(std::fs::remove_file(&new))).and_then(|()| self.link(from, &path));
-        let linked = linked.and_then(|()| {
+        let named = self.ops.rename(draft, &idx_path).inspect_err(|_| drop(std::fs::remove_file(draft)));
+        let linked = named.and_then(|()| self.link(from, &path)).and_then(|()| {
             let idx = Idx::open(&idx_path)?;
             Pack::new(path.clone(), idx, false, &self.open)
         });
@@ -389,7 +406,7 @@ impl Store {
                 if !path.exists() {
                     drop(std::fs::remove_file(&idx_path));
                 }
-                Err(at(&path)(error))
+                Err(error)
             }
         }
     }
