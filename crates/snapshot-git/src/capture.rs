@@ -34,7 +34,7 @@ pub(crate) fn capture(this: &GitSnapshots, request: &CaptureRequest<'_>) -> Resu
     let young = start.saturating_sub(WINDOW);
     let tracked = Tracked::new(repo.as_ref(), young);
     let cover = Cover::new(request, store);
-    let seed = seed::prepare(this, request, repo.as_ref(), &tracked, start, until);
+    let known = seed::prepare(this, request, repo.as_ref(), &tracked, start, until);
     let cache = match this.options.epoch.current() {
         Ok(epoch) => Cache::load(&this.cache, epoch),
         Err(error) => {
@@ -42,7 +42,7 @@ pub(crate) fn capture(this: &GitSnapshots, request: &CaptureRequest<'_>) -> Resu
             Cache::unusable(&this.cache)
         }
     };
-    let batch = store.batch(request.write).with_plain_trees(seed.is_some());
+    let batch = store.batch(request.write).with_plain_trees(known.is_some());
     let found = walk::run(Setup {
         root: &root,
         store,
@@ -51,7 +51,7 @@ pub(crate) fn capture(this: &GitSnapshots, request: &CaptureRequest<'_>) -> Resu
         sources: &sources,
         tracked: &tracked,
         cover: &cover,
-        seed: seed.as_ref(),
+        seed: known.as_ref(),
         base: request.base.map(|snapshot| (Some(snapshot.tree), Some(snapshot.meta))),
         policy,
         temporaries: request.temporaries,

@@ -123,12 +123,14 @@ mod tests {
         let size = |n: u32| {
             let mut out = Vec::new();
             let mut left = n;
-            while left > 127 {
-                out.push((left & 0x7f) as u8 | 0x80);
+            loop {
+                let low = u8::try_from(left & 0x7f).unwrap();
                 left >>= 7;
+                out.push(if left > 0 { low | 0x80 } else { low });
+                if left == 0 {
+                    return out;
+                }
             }
-            out.push(left as u8);
-            out
         };
         // Four bytes at 0x1_0203, 64 KiB from the start, three of its own.
         let codes = [&[0x97, 3, 2, 1, 4][..], &[0x80], &[3, b'a', b'b', b'c']].concat();

@@ -354,7 +354,7 @@ impl<'a> Walk<'a> {
         }
         let full = self.full(node);
         if let Some(seed) = self.s.seed {
-            self.narrow(seed, node, &full, has(b".gitattributes"));
+            Self::narrow(seed, node, &full, has(b".gitattributes"));
         }
         let mut rule_files = Vec::new();
         let mut level = node.above.clone();
@@ -393,7 +393,7 @@ impl<'a> Walk<'a> {
 
     /// Finds the entries of the user's index for this directory. One with attributes that the index does not know has
     /// none, nor has anything below it.
-    fn narrow(&self, seed: &Seed<'_>, node: &Node, full: &[u8], has_attributes: bool) {
+    fn narrow(seed: &Seed<'_>, node: &Node, full: &[u8], has_attributes: bool) {
         let within = node.parent.as_ref().map_or_else(|| Some(seed.all()), |parent| parent.seed.get().cloned());
         let own = seed.below(full, within.unwrap_or_default());
         let strange = has_attributes && !seed.knows(full.len(), b".gitattributes", own.clone());

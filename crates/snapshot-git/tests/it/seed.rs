@@ -24,7 +24,8 @@ use snapshot_git::{EpochFile, Fault, Faults, GitSnapshots, Options};
 use crate::world::{Ask, World, capture_with, path, run_git};
 
 fn text(name: &str) -> String {
-    (0..400).map(|line| format!("{line} of {name}\n")).collect()
+    let lines: Vec<String> = (0..400).map(|line| format!("{line} of {name}\n")).collect();
+    lines.concat()
 }
 
 const NAMES: [&str; 5] = ["a", "b.txt", "d/c", "d/e/f", "d/e/g"];
@@ -200,7 +201,7 @@ fn nothing_is_believed_that_something_speaks_against() {
         }),
         ("an index from the future", |world| {
             let index = fs::File::open(world.abs(".git/index")).unwrap();
-            index.set_modified(std::time::SystemTime::now() + std::time::Duration::from_secs(3600)).unwrap();
+            index.set_modified(std::time::SystemTime::now() + std::time::Duration::from_hours(1)).unwrap();
         }),
         ("a pack of a partial clone", |world| fs::write(theirs(world).with_extension("promisor"), "").unwrap()),
         ("a pack that others may write", |world| {
@@ -289,7 +290,8 @@ fn a_forged_pack_index_never_makes_a_restore_write_other_bytes() {
     let ids: Vec<Vec<u8>> = (0..count).map(|n| bytes[1032 + 20 * n..1052 + 20 * n].to_vec()).collect();
     let place = |name: &str| {
         let id = world.run_git(&["rev-parse", &format!("HEAD:{name}")]).unwrap();
-        ids.iter().position(|other| other.iter().map(|b| format!("{b:02x}")).collect::<String>() == id).unwrap()
+        let id = checkpoint_core::ObjectId::parse(&id).unwrap();
+        ids.iter().position(|other| other[..] == id.as_bytes()[..]).unwrap()
     };
     let (one, two) = (place("one"), place("two"));
     for table in [1032 + 20 * count, 1032 + 24 * count] {
@@ -320,7 +322,8 @@ fn a_forged_pack_index_never_makes_a_restore_write_other_bytes() {
 /// What happens to files between git and us: each is a change that the point has to show.
 #[test]
 fn a_file_that_is_not_what_git_hashed_is_read() {
-    let changes: [(&str, fn(&World)); 6] = [
+    type Change = (&'static str, fn(&World));
+    let changes: [Change; 6] = [
         ("edited, its times put back", |world| {
             let times = fs::metadata(world.abs("a")).unwrap();
             world.put("a", text("A"));
@@ -569,6 +572,33 @@ fn a_failure_at_every_step_costs_time_at_most() {
             return;
         }
     }
+}
+
+/// The user's git packs anew and prunes all the while: every capture is right, whichever packs it met.
+#[test]
+fn a_repository_that_is_packed_meanwhile_changes_no_point() {
+    let Some(outer) = packed() else { return };
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for n in 0.. {
+                let args = [&["repack", "-adfq"][..], &["repack", "-Adq"], &["gc", "--prune=now", "-q"]][n % 3];
+                outer
+                    .run_git(&["-c", "repack.writeBitmaps=false", "commit", "-q", "--allow-empty", "-m", "x"])
+                    .unwrap();
+                outer.run_git(args).unwrap();
+                if stop.load(Ordering::Relaxed) {
+                    return;
+                }
+            }
+        });
+        for _ in 0..12 {
+            let world = World::at(tempfile::tempdir().unwrap(), outer.root.clone());
+            let captured = world.capture();
+            is_right(&world, &captured);
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
 }
 
 /// Two first captures at once: both are whole.
