@@ -17,6 +17,7 @@ use std::{
     ops::Range,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
     time::Instant,
 };
 
@@ -83,12 +84,22 @@ pub(crate) fn prepare<'i>(
     }
     // The index and those of the packs are about as big, and neither needs the other.
     let most = request.policy.store_max_bytes / SHARE;
-    let (index, candidates) = std::thread::scope(|scope| {
-        let candidates = scope.spawn(|| candidates(&this.store, repo, most));
-        (Wishes::read(repo, tracked, &this.options.config), candidates.join().unwrap_or_default())
-    });
-    let wishes = index?;
     let go_on = || until.is_none_or(|until| Instant::now() < until);
+    let read = AtomicBool::new(false);
+    let (wishes, candidates) = std::thread::scope(|scope| {
+        let candidates = scope.spawn(|| {
+            let candidates = candidates(&this.store, repo, most);
+            // While the index is still being read, the biggest pack is likely to be wanted.
+            if let Some(first) = candidates.first() {
+                first.begin(&|| !read.load(Ordering::Relaxed) && go_on());
+            }
+            candidates
+        });
+        let wishes = Wishes::read(repo, tracked, &this.options.config);
+        read.store(true, Ordering::Relaxed);
+        (wishes, candidates.join().unwrap_or_default())
+    });
+    let wishes = wishes?;
     let packs = link(&this.store, candidates, &wishes, most, this.options.threads, &go_on);
     if packs.is_empty() || request.policy.verify_by_hash || wishes.written >= start {
         return None;
@@ -215,8 +226,11 @@ fn take(store: &Store, pack: Candidate, threads: usize, go_on: &(dyn Fn() -> boo
         (vetted, draft.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked"))))
     });
     let draft = draft?;
-    match vetted.map(|sizes| pack.vetted(sizes)) {
-        Ok(vetted) => store.take_over(&vetted, &draft).map(|()| vetted),
+    match vetted {
+        Ok(()) => {
+            let vetted = pack.vetted();
+            store.take_over(&vetted, &draft).map(|()| vetted)
+        }
         Err(error) => {
             drop(fs::remove_file(draft));
             Err(error)

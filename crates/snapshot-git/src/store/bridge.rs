@@ -10,8 +10,8 @@ use std::{
     os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
 
@@ -45,18 +45,17 @@ pub(crate) struct Candidate {
     entries: Vec<Entry>,
     /// Offset and place among `entries`, by offset.
     order: Vec<(u64, u32)>,
+    /// As far as it was looked through, by place: the size of each object, [`NO_BLOB`] for what is none. Of a delta only
+    /// its base knows what it is.
+    sizes: Vec<AtomicU64>,
+    /// How many of `order` somebody has begun with, and how many are done.
+    next: AtomicUsize,
+    done: AtomicUsize,
+    trouble: Mutex<Option<io::Error>>,
 }
 
 /// A pack that is whole.
-pub(crate) struct Vetted {
-    candidate: Candidate,
-    /// The size of each object, [`NO_BLOB`] for what is none. Of a delta only its base knows what it is.
-    sizes: Vec<u64>,
-}
-
-/// What looking through a pack has told: the size of each object.
-#[derive(Debug)]
-pub(crate) struct Sizes(Vec<u64>);
+pub(crate) struct Vetted(Candidate);
 
 /// No object is that big.
 const NO_BLOB: u64 = u64::MAX;
@@ -100,7 +99,7 @@ impl std::fmt::Debug for Candidate {
 
 impl std::fmt::Debug for Vetted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Vetted").field("path", &self.candidate.path).finish_non_exhaustive()
+        f.debug_struct("Vetted").field("path", &self.0.path).finish_non_exhaustive()
     }
 }
 
@@ -153,7 +152,20 @@ impl Candidate {
             return Err(refused("its index belongs to another"));
         }
         let identity = (facts.dev(), facts.ino());
-        Ok(Self { path: path.to_owned(), file: Arc::new(file), len, identity, idx, entries, order })
+        let sizes = std::iter::repeat_with(|| AtomicU64::new(NO_BLOB)).take(entries.len()).collect();
+        Ok(Self {
+            path: path.to_owned(),
+            file: Arc::new(file),
+            len,
+            identity,
+            idx,
+            entries,
+            order,
+            sizes,
+            next: AtomicUsize::new(0),
+            done: AtomicUsize::new(0),
+            trouble: Mutex::new(None),
+        })
     }
 
     /// Where it was found.
@@ -195,68 +207,83 @@ impl Candidate {
         }
     }
 
-    /// Looks through the whole pack with `threads` workers, for as long as `go_on` says.
+    /// Looks through the pack for as long as `go_on` says; [`Candidate::vet`] does the rest.
+    pub(crate) fn begin(&self, go_on: &(dyn Fn() -> bool + Sync)) {
+        if self.is_accounted_for() {
+            self.work(go_on);
+        }
+    }
+
+    /// Looks through what is left of the pack with `threads` workers, for as long as `go_on` says.
     ///
     /// # Errors
     /// When a byte differs from what the index says, the index does not account for all of it, or a delta rests on
     /// something that is not in it.
-    pub(crate) fn vet(&self, threads: usize, go_on: &(dyn Fn() -> bool + Sync)) -> io::Result<Sizes> {
-        let end = self.len - TRAILER;
-        let order = &self.order;
-        if order.first().map_or(end, |(offset, _)| *offset) != HEADER
-            || !order.is_sorted_by(|a, b| a.0 < b.0)
-            || order.last().is_some_and(|(offset, _)| *offset >= end)
-        {
+    pub(crate) fn vet(&self, threads: usize, go_on: &(dyn Fn() -> bool + Sync)) -> io::Result<()> {
+        if !self.is_accounted_for() {
             return Err(refused("its index does not account for all of it"));
         }
-        let next = AtomicUsize::new(0);
-        let work = || -> io::Result<Vec<(u32, u64)>> {
-            let mut reader = Reader { pack: self, buffer: Vec::new(), at: 0, inflate: Inflate::new(true, 15) };
-            let mut found = Vec::new();
-            loop {
-                let from = next.fetch_add(STEP, Ordering::Relaxed);
-                if from >= order.len() {
-                    return Ok(found);
-                }
-                if !go_on() {
-                    return Err(io::ErrorKind::TimedOut.into());
-                }
-                for n in from..order.len().min(from + STEP) {
-                    let stop = order.get(n + 1).map_or(end, |(offset, _)| *offset);
-                    let at = order[n].1;
-                    let size = reader.check(&self.entries[at as usize], stop)?;
-                    found.push((at, size.unwrap_or(NO_BLOB)));
-                }
+        std::thread::scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(|| self.work(go_on));
             }
-        };
-        let parts = std::thread::scope(|scope| {
-            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-            let mut parts = vec![work()];
-            let panicked = |_| Err(io::Error::other("a thread panicked"));
-            parts.extend(others.into_iter().map(|thread| thread.join().unwrap_or_else(panicked)));
-            parts
+            self.work(go_on);
         });
-        let mut sizes = vec![NO_BLOB; self.entries.len()];
-        for part in parts {
-            for (at, size) in part? {
-                sizes[at as usize] = size;
+        if let Some(error) = self.trouble.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            return Err(error);
+        }
+        // Each took what it began to its end, unless it panicked.
+        if self.done.load(Ordering::Acquire) == self.order.len() { Ok(()) } else { Err(io::ErrorKind::TimedOut.into()) }
+    }
+
+    fn is_accounted_for(&self) -> bool {
+        let end = self.len - TRAILER;
+        self.order.first().map_or(end, |(offset, _)| *offset) == HEADER
+            && self.order.is_sorted_by(|a, b| a.0 < b.0)
+            && self.order.last().is_none_or(|(offset, _)| *offset < end)
+    }
+
+    fn work(&self, go_on: &(dyn Fn() -> bool + Sync)) {
+        let mut reader = Reader { pack: self, buffer: Vec::new(), at: 0, inflate: Inflate::new(true, 15) };
+        let mut some = || -> io::Result<bool> {
+            let from = self.next.fetch_add(STEP, Ordering::Relaxed);
+            let Some(part) = self.order.get(from..).filter(|part| !part.is_empty()) else { return Ok(false) };
+            let stops = part.iter().skip(1).map(|(offset, _)| *offset).chain([self.len - TRAILER]);
+            let count = part.len().min(STEP);
+            for ((_, at), stop) in part.iter().zip(stops).take(count) {
+                let (entry, size) = (self.entries.get(*at as usize), self.sizes.get(*at as usize));
+                let (entry, size) = entry.zip(size).ok_or_else(|| refused("no such entry"))?;
+                size.store(reader.check(entry, stop)?.unwrap_or(NO_BLOB), Ordering::Relaxed);
+            }
+            self.done.fetch_add(count, Ordering::Release);
+            Ok(true)
+        };
+        while go_on() {
+            match some() {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => {
+                    self.next.store(self.order.len(), Ordering::Relaxed);
+                    self.trouble.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                    return;
+                }
             }
         }
-        Ok(Sizes(sizes))
     }
 
     /// The pack, now that it is known to be whole.
-    pub(crate) fn vetted(self, sizes: Sizes) -> Vetted {
-        Vetted { candidate: self, sizes: sizes.0 }
+    pub(crate) fn vetted(self) -> Vetted {
+        Vetted(self)
     }
 }
 
 impl Vetted {
     /// Tells of each of `wanted`, which are in order, that may be a blob of its size here.
     pub(crate) fn each(&self, wanted: &[Wanted], mut found: impl FnMut(&Wanted)) {
-        self.candidate.join(wanted, |one, at| {
+        self.0.join(wanted, |one, at| {
+            let size = self.0.sizes.get(at).map(|size| size.load(Ordering::Relaxed));
             // In an index the sizes of bigger files are cut off.
-            if one.size < u32::MAX && self.sizes.get(at) == Some(&u64::from(one.size)) {
+            if one.size < u32::MAX && size == Some(u64::from(one.size)) {
                 found(one);
             }
         });
@@ -388,7 +415,7 @@ impl Store {
     /// # Errors
     /// When it cannot be linked: another file system, another owner, or it is gone. Then nothing of it stays.
     pub(crate) fn take_over(&self, pack: &Vetted, draft: &Path) -> io::Result<()> {
-        let from = &pack.candidate;
+        let from = &pack.0;
         let path = self.pack_dir.join(seeded_name(from.idx.pack_sum()));
         let idx_path = path.with_extension("idx");
         // An index without a pack says nothing to anybody; a pack without an index is read from end to end.
