@@ -14,6 +14,7 @@ use crate::{
     cache::Cache,
     read,
     rules::{Cover, Sources, Tracked},
+    seed::{self, Seed},
     store::Batch,
     user_repo::UserRepo,
     walk::{self, Found, Reserved, Setup, WINDOW, now, unsettled},
@@ -77,6 +78,7 @@ impl<'a> Capture<'a> {
             sources: &self.sources,
             tracked: with.tracked,
             cover: with.cover,
+            seed: with.seed,
             base: request.base.map(|snapshot| (Some(snapshot.tree), Some(snapshot.meta))),
             policy: request.policy,
             temporaries: request.temporaries,
@@ -102,8 +104,8 @@ impl<'a> Capture<'a> {
         let Some(going) = resident.go(request, &key, || Cache::load(&this.cache, epoch)) else { return Ok(None) };
         let cover = Cover::new(request, &this.store);
         let batch = this.store.batch(true);
-        let with =
-            Walking { batch: &batch, cache: &going.cache, tracked: &tracked, cover: &cover, hint: Some(&going.hint) };
+        let (cache, hint) = (&going.cache, Some(&going.hint));
+        let with = Walking { batch: &batch, cache, tracked: &tracked, cover: &cover, seed: None, hint };
         let done = self.walk(&with).and_then(|found| {
             if found.doubt || found.loose {
                 return Ok(None);
@@ -160,8 +162,10 @@ impl<'a> Capture<'a> {
         if let Some(resident) = resident.as_deref_mut().filter(|_| request.write) {
             resident.walks(&this.root);
         }
-        let batch = this.store.batch(request.write);
-        let with = Walking { batch: &batch, cache: &cache, tracked: &tracked, cover: &cover, hint: None };
+        let seed = seed::prepare(this, request, self.repo.as_ref(), &tracked, self.start, self.until);
+        let batch = this.store.batch(request.write).with_plain_trees(seed.is_some());
+        let (tracked, cover, seed) = (&tracked, &cover, seed.as_ref());
+        let with = Walking { batch: &batch, cache: &cache, tracked, cover, seed, hint: None };
         let found = self.walk(&with)?;
         let snapshot = snapshot_of(&found)?;
         let is_name = |name: &[u8]| !request.temporaries.iter().any(|prefix| name.starts_with(prefix));
@@ -181,13 +185,13 @@ impl<'a> Capture<'a> {
         warnings.extend(tracked.warning());
         warnings.extend(cover.warnings());
         if request.write {
-            let mut seen: Vec<&[u8]> = found.dirs.iter().map(|dir| &dir.path[..]).collect();
-            seen.sort_unstable();
-            cache.save(&found.records, &seen);
+            let mut dirs: Vec<&[u8]> = found.dirs.iter().map(|dir| &dir.path[..]).collect();
+            dirs.sort_unstable();
+            cache.save(&found.records, &dirs);
             if let Some(resident) = resident {
                 let key = epoch.and_then(|epoch| Key::of(request, epoch, &self.sources, tracked.digest));
                 let walked = Walked { snapshot, key, files: found.files, skipped: &found.skipped, loose: found.loose };
-                resident.walked(walked, cache, &found.records, &seen);
+                resident.walked(walked, cache, &found.records, &dirs);
                 warnings.extend(resident.warning());
             }
         }
@@ -214,6 +218,7 @@ struct Walking<'w> {
     cache: &'w Cache,
     tracked: &'w Tracked<'w>,
     cover: &'w Cover<'w>,
+    seed: Option<&'w Seed<'w>>,
     hint: Option<&'w Hint>,
 }
 

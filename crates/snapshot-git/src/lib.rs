@@ -43,6 +43,7 @@ mod meta;
 mod other;
 mod read;
 mod rules;
+mod seed;
 mod store;
 mod tree;
 mod user_repo;

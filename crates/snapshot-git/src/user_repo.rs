@@ -80,6 +80,30 @@ impl UserConfig {
         self.default_excludes.clone()
     }
 
+    /// Every file that may give attributes to all paths of the repository, whether it exists or not. `None` when a
+    /// setting cannot be read, so that there may be one more.
+    pub(crate) fn attributes_files(&self, repo: &UserRepo) -> Option<Vec<PathBuf>> {
+        let mut warnings = Vec::new();
+        let mut found = vec![repo.common_dir.join("info/attributes"), repo.git_dir.join("info/attributes")];
+        // The system's own, and the user's where no setting names another.
+        let beside = |path: &PathBuf, name| path.parent().map(|dir| dir.join(name));
+        found.extend(self.files.iter().filter_map(|file| beside(file, "gitattributes")));
+        found.extend(self.default_excludes.iter().filter_map(|file| beside(file, "attributes")));
+        for file in repo.config_files().iter().chain(&self.files) {
+            let Some(config) = self.read(file, Some(repo), &mut warnings) else { continue };
+            for value in config.strings("core.attributesFile").unwrap_or_default() {
+                let context = gix::config::path::interpolate::Context {
+                    home_dir: self.home.as_deref(),
+                    home_for_user: Some(gix::config::path::interpolate::home_for_user),
+                    ..Default::default()
+                };
+                let path = gix::config::Path::from(value).interpolate(context).ok()?;
+                found.push(repo.top.join(path));
+            }
+        }
+        warnings.is_empty().then_some(found)
+    }
+
     /// Reads one configuration file with what it includes. Absent is silent; unreadable or malformed is a warning.
     fn read(&self, file: &Path, repo: Option<&UserRepo>, warnings: &mut Vec<String>) -> Option<Config> {
         let mut bytes = match std::fs::read(file) {
@@ -194,7 +218,43 @@ impl UserRepo {
         }
     }
 
-    fn index_path(&self) -> PathBuf {
+    /// True when the configuration says nothing that could change what index and objects mean: known extensions only.
+    pub(crate) fn is_plain(&self) -> bool {
+        const KNOWN: [&str; 8] = [
+            "objectformat",
+            "worktreeconfig",
+            "noop",
+            "noop-v1",
+            "preciousobjects",
+            "partialclone",
+            "refstorage",
+            "relativeworktrees",
+        ];
+        let mut warnings = Vec::new();
+        let Some(config) = UserConfig::none().read(&self.common_dir.join("config"), Some(self), &mut warnings) else {
+            return false;
+        };
+        let version = config.integer("core.repositoryformatversion");
+        let mut names = config
+            .sections_by_name("extensions")
+            .into_iter()
+            .flatten()
+            .flat_map(|section| section.body().value_names().collect::<Vec<_>>());
+        warnings.is_empty()
+            && matches!(version, Ok(None | Some(0 | 1)))
+            && names.all(|name| KNOWN.contains(&&*name.to_ascii_lowercase()))
+            && self.object_hash() == gix::hash::Kind::Sha1
+    }
+
+    /// True when a part of the index may lie in another file.
+    pub(crate) fn has_shared_index(&self) -> bool {
+        let is_shared = |entry: io::Result<std::fs::DirEntry>| {
+            entry.map_or(true, |entry| entry.file_name().as_bytes().starts_with(b"sharedindex."))
+        };
+        std::fs::read_dir(&self.git_dir).map_or(true, |mut names| names.any(is_shared))
+    }
+
+    pub(crate) fn index_path(&self) -> PathBuf {
         self.git_dir.join("index")
     }
 

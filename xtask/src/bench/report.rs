@@ -62,6 +62,13 @@ impl Measured<'_> {
         );
         at_most("peak memory, nothing changed", self.peak_mb(Subject::Nothing), Some(10.0 + 12.0 * files / 1e5), "MB");
         at_most("peak memory, first capture", self.peak_mb(Subject::First), Some(80.0 + 20.0 * files / 1e5), "MB");
+        at_most("peak memory, seeded", self.peak_mb(Subject::FirstSeeded), Some(80.0 + 20.0 * files / 1e5), "MB");
+        at_most(
+            "first capture, seeded",
+            self.min(Subject::FirstSeeded),
+            limit_of_one.map(|limit| 2.5 * limit).filter(|_| files >= 60_000.0),
+            "ms",
+        );
         at_most("rwd --version", self.min(Subject::Version), Some(5.0), "ms");
         at_most("hook with nothing to do", self.min(Subject::HookNothing), limit.map(|limit| limit + 20.0), "ms");
         at_most(

@@ -69,8 +69,10 @@ pub(crate) enum Subject {
     Nothing,
     /// `rwd save` after one file changed.
     One,
-    /// `rwd save` into an empty data directory.
+    /// `rwd save` into an empty data directory, with every file read and compressed.
     First,
+    /// The same with what the user's index and packs know.
+    FirstSeeded,
     /// `rwd to` that restores one file.
     RestoreOne,
     /// `rwd to` that restores up to a thousand files.
@@ -113,6 +115,7 @@ impl Subject {
             Self::Nothing => "rwd save, nothing changed",
             Self::One => "rwd save, one change",
             Self::First => "rwd save, first capture",
+            Self::FirstSeeded => "rwd save, first capture, seeded",
             Self::RestoreOne => "rwd to, one file",
             Self::RestoreMany => "rwd to, 1,000 files",
             Self::Version => "rwd --version",
@@ -140,9 +143,13 @@ impl Subject {
             {
                 runs.min(1)
             }
-            Self::First | Self::RestoreOne | Self::RestoreMany | Self::GitRehash | Self::GitFirst | Self::Peer(..) => {
-                runs.min(SLOW_ROUNDS)
-            }
+            Self::First
+            | Self::FirstSeeded
+            | Self::RestoreOne
+            | Self::RestoreMany
+            | Self::GitRehash
+            | Self::GitFirst
+            | Self::Peer(..) => runs.min(SLOW_ROUNDS),
             _ => runs,
         }
     }
@@ -201,7 +208,7 @@ pub(crate) fn measure<'a>(setting: &Setting<'a>, runs: u32, with_git: bool, with
             }
         }
     }
-    for subject in [Subject::Nothing, Subject::One, Subject::First] {
+    for subject in [Subject::Nothing, Subject::One, Subject::First, Subject::FirstSeeded] {
         if subjects.contains(&subject)
             && let Some(counts) = count_calls(setting, subject)?
         {
@@ -229,6 +236,9 @@ fn subjects(setting: &Setting<'_>, with_git: bool) -> Vec<Subject> {
         subjects.extend([Subject::RestoreOne, Subject::RestoreMany]);
     }
     subjects.push(Subject::First);
+    if setting.tree.git {
+        subjects.push(Subject::FirstSeeded);
+    }
     if with_git {
         subjects.push(Subject::GitFirst);
     }
@@ -285,7 +295,7 @@ impl Setting<'_> {
     /// The store a first capture has filled.
     fn store_of(&self, subject: Subject) -> Option<PathBuf> {
         match subject {
-            Subject::First => Some(self.fresh_data()),
+            Subject::First | Subject::FirstSeeded => Some(self.fresh_data()),
             Subject::GitFirst => Some(self.fresh_private().join("objects")),
             _ => None,
         }
@@ -398,10 +408,18 @@ fn one(setting: &Setting<'_>, subject: Subject, sidecar: &mut Option<Sidecar>) -
             return sidecar.capture();
         }
         Subject::Peer(name, act) => return peer::one(setting, name, act),
-        _ => return run(setting, &argv(setting, subject)?),
+        _ => return run_with(setting, &argv(setting, subject)?, None, settings(subject)),
     };
     settled(setting, subject == Subject::HookOne)?;
     hook(setting, told)
+}
+
+/// Variables that a subject is run with.
+const fn settings(subject: Subject) -> &'static [(&'static str, &'static str)] {
+    match subject {
+        Subject::First => &[("RWD_CAPTURE_SEED_FROM_GIT", "false")],
+        _ => &[],
+    }
 }
 
 /// Everything captured, then perhaps one change, older than what is called racy.
@@ -417,7 +435,7 @@ fn settled(setting: &Setting<'_>, change: bool) -> Result {
 /// One report to `rwd hook claude`, as a process.
 fn hook(setting: &Setting<'_>, told: Told) -> Result<Cost> {
     let argv = setting.hook();
-    run_with(setting, &argv, Some(&payload(setting, told)?))
+    run_with(setting, &argv, Some(&payload(setting, told)?), &[])
 }
 
 fn argv(setting: &Setting<'_>, subject: Subject) -> Result<Vec<OsString>> {
@@ -443,6 +461,14 @@ fn argv(setting: &Setting<'_>, subject: Subject) -> Result<Vec<OsString>> {
         Subject::Peer(..) => return Err("another tool is no single run".into()),
         Subject::GixStatus => vec![setting.tools.gix_status.clone().ok_or("gix status was not built")?.into()],
         Subject::First => {
+            discard(&setting.fresh_data())?;
+            save(&setting.fresh_data())
+        }
+        Subject::FirstSeeded => {
+            // What other subjects restored is as it was committed, but for its stamps: a user's git knows that soon.
+            std::thread::sleep(Duration::from_millis(50));
+            let mut refresh = command("git");
+            refresh.args(["update-index", "-q", "--refresh"]).current_dir(&setting.tree.root).status()?;
             discard(&setting.fresh_data())?;
             save(&setting.fresh_data())
         }
@@ -493,16 +519,21 @@ fn point(setting: &Setting<'_>, argv: &[OsString]) -> Result<String> {
 
 /// Runs a command in the tree and says what it cost; an error when it fails.
 pub(crate) fn run(setting: &Setting<'_>, argv: &[OsString]) -> Result<Cost> {
-    run_with(setting, argv, None)
+    run_with(setting, argv, None, &[])
 }
 
-/// The same with a file as standard input.
-fn run_with(setting: &Setting<'_>, argv: &[OsString], input: Option<&Path>) -> Result<Cost> {
+/// The same with a file as standard input and more variables.
+fn run_with(
+    setting: &Setting<'_>,
+    argv: &[OsString],
+    input: Option<&Path>,
+    variables: &[(&str, &str)],
+) -> Result<Cost> {
     let out = setting.scratch.join("cost");
     let errors = tempfile::tempfile_in(setting.scratch)?;
     let mut measured = command(&setting.tools.measure);
     measured.arg(&out).args(argv).current_dir(&setting.tree.root).env("GIT_OPTIONAL_LOCKS", "0");
-    measured.env("XDG_CONFIG_HOME", setting.config());
+    measured.env("XDG_CONFIG_HOME", setting.config()).envs(variables.iter().copied());
     measured.stdout(Stdio::null()).stderr(errors.try_clone()?);
     if let Some(input) = input {
         measured.stdin(fs::File::open(input)?);
@@ -562,6 +593,7 @@ fn count_calls(setting: &Setting<'_>, subject: Subject) -> Result<Option<BTreeMa
     traced
         .current_dir(&setting.tree.root)
         .env("XDG_CONFIG_HOME", setting.config())
+        .envs(settings(subject).iter().copied())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     if Running::start(&mut traced, LIMIT, None)?.wait()?.failure().is_some() {

@@ -134,6 +134,13 @@ pub(crate) const KEYS: &[Key] = &[
         about: "how repositories inside the workspace are captured",
     },
     Key {
+        name: "capture.seed_from_git",
+        kind: Kind::Bool,
+        default: || Value::Bool(true),
+        workspace: Trust::No,
+        about: "let the first capture of a git worktree use what git's index and packs know",
+    },
+    Key {
         name: "capture.store_max_bytes",
         kind: Kind::Bytes,
         default: || Value::Int(2 << 30),

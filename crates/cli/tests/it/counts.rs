@@ -158,6 +158,41 @@ fn one_change_costs_one_open_and_four_syncs() {
     assert_eq!(renamed, 2);
 }
 
+/// The first capture of a clean git worktree reads no file, and compresses nothing but trees: what git has is linked.
+#[test]
+fn a_first_capture_of_a_clean_worktree_reads_and_compresses_no_file() {
+    let sandbox = Sandbox::new();
+    let git = |args: &[&str]| {
+        let mut git = Command::new("git");
+        git.args(["-c", "user.name=u", "-c", "user.email=u@example.invalid", "-c", "gc.auto=0"]).args(args);
+        git.current_dir(sandbox.work()).env("HOME", sandbox.home()).env("GIT_CONFIG_NOSYSTEM", "1");
+        git.status().is_ok_and(|status| status.success())
+    };
+    for n in 0..FILES {
+        sandbox.write(format!("d{}/e{}/f{n}", n % 5, n % 2), format!("content {n}\n").repeat(40));
+    }
+    pause();
+    if ![&["init", "-q"][..], &["add", "-A"], &["commit", "-q", "-m", "c"], &["repack", "-adq"]].into_iter().all(git) {
+        return;
+    }
+    let Some(calls) = calls(&sandbox, &["-q", "save"]) else { return };
+    let (opened, stated) = looks(&sandbox, &calls);
+    assert!(!opened.iter().any(|name| name.contains("/f")), "{opened:?}");
+    let files = stated.iter().filter(|(name, _)| name.contains("/f"));
+    assert_eq!(files.map(|(_, n)| *n).collect::<Vec<_>>(), vec![1; FILES]);
+    let packs = std::fs::read_dir(sandbox.store().join("git/objects/pack")).unwrap().map(|entry| entry.unwrap().path());
+    let own = packs.filter(|path| {
+        path.extension().is_some_and(|end| end == "pack") && !path.to_str().unwrap().contains("pack-seed-")
+    });
+    let counts = own.map(|pack| std::fs::read(pack).unwrap()[8..12].try_into().map(u32::from_be_bytes).unwrap());
+    // Sixteen directories, and the root's meta tree with its blob.
+    assert_eq!(counts.collect::<Vec<_>>(), [18]);
+    // The pack, its index, our pack, the directory, a new index of points, and what registers the workspace.
+    let synced: Vec<_> = calls.iter().filter(|call| call.is_sync()).map(|call| &call.line).collect();
+    let in_store = synced.iter().filter(|line| line.contains("/objects/pack"));
+    assert_eq!(in_store.count(), 4, "{synced:?}");
+}
+
 /// A turn point of an unchanged workspace writes its record and no object.
 #[test]
 fn a_turn_of_nothing_costs_its_record() {

@@ -36,6 +36,7 @@ mod recovery;
 mod run;
 mod sandbox;
 mod schema;
+mod seeded;
 mod sessions;
 mod sidecar;
 mod stories;

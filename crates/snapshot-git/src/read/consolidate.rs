@@ -73,7 +73,9 @@ pub(crate) fn consolidate(store: &Store, progress: &dyn Progress) -> Result<u64,
 
 /// Packs that may be joined, smallest first.
 fn candidates(store: &Store, unsound: &HashSet<PathBuf>) -> Result<Vec<Arc<Pack>>, SnapshotError> {
-    let ours = |pack: &&Arc<Pack>| !pack.is_damaged() && !pack.is_linked() && !unsound.contains(pack.path());
+    let ours = |pack: &&Arc<Pack>| {
+        !pack.is_damaged() && !pack.is_linked() && !pack.is_seeded() && !unsound.contains(pack.path())
+    };
     let mut packs: Vec<_> = store.packs()?.iter().filter(ours).cloned().collect();
     packs.sort_by(|a, b| (a.len(), a.path()).cmp(&(b.len(), b.path())));
     Ok(packs)

@@ -17,7 +17,8 @@ use gix::{ObjectId, objs::tree::EntryKind as TreeEntry};
 
 use super::node::entries;
 use crate::store::{
-    Entry, EntryKind, Id, Level, Pack, PackWriter, Store, TEMPORARY, TRAILER, at, io_error, publish, temporary, to_gix,
+    Entry, EntryKind, Id, Level, Pack, PackWriter, Store, TEMPORARY, TRAILER, at, io_error, publish, resolve,
+    temporary, to_gix,
 };
 
 /// More packs than this are merged, since every lookup asks each.
@@ -152,7 +153,9 @@ impl Plan {
             let linked = pack.path().metadata().map_err(at(pack.path()))?.nlink() > 1;
             order.push((pack.is_damaged(), linked, pack));
         }
-        order.sort_by_key(|(damaged, linked, pack)| (*damaged, *linked, std::cmp::Reverse(pack.idx().count())));
+        order.sort_by_key(|(damaged, linked, pack)| {
+            (*damaged, *linked || pack.is_seeded(), std::cmp::Reverse(pack.idx().count()))
+        });
         let (all, twice) = stored_ids(&packs)?;
         for (damaged, linked, pack) in order {
             let entries = sized(pack).map_err(at(pack.path()))?;
@@ -167,7 +170,7 @@ impl Plan {
             kept.retain(|(e, len)| missing.contains(&e.id) && sound(e, *len) && missing.remove(&e.id));
             let whole = kept.len() == count;
             let bytes = kept.iter().map(|(_, n)| n).sum();
-            let keep_as_is = whole && !damaged && !linked;
+            let keep_as_is = whole && !damaged && !linked && !pack.is_seeded();
             sources.push(Source { pack: Arc::clone(pack), kept, bytes, linked, keep_as_is });
         }
         if !missing.is_empty() {
@@ -355,6 +358,8 @@ fn copy(store: &Store, source: &Source, writer: &mut PackWriter) -> Result<bool,
     let mut complete = true;
     for (entry, len) in &source.kept {
         let whole = source.pack.entry(entry.offset, None).is_ok_and(|e| matches!(e.kind(), EntryKind::Whole(_)));
+        // What becomes ours is believed from then on, so it is hashed now.
+        let whole = whole && (!source.pack.is_seeded() || has_its_id(&source.pack, entry));
         if whole && crc_of(&file, entry.offset, *len, &mut piece).is_ok_and(|crc| crc == entry.crc) {
             let mut at = 0;
             while at < *len {
@@ -369,6 +374,13 @@ fn copy(store: &Store, source: &Source, writer: &mut PackWriter) -> Result<bool,
         complete &= re_encode(store, &ObjectId::Sha1(entry.id), writer)?;
     }
     Ok(complete)
+}
+
+/// Reads an object to its end: has it the id that the index gives it?
+fn has_its_id(pack: &Pack, entry: &Entry) -> bool {
+    let read =
+        pack.entry(entry.offset, None).and_then(|found| io::copy(&mut found.expecting(&entry.id), &mut io::sink()));
+    read.is_ok()
 }
 
 pub(super) fn crc_of(file: &fs::File, offset: u64, len: u64, piece: &mut [u8]) -> io::Result<u32> {
@@ -395,7 +407,15 @@ fn re_encode(store: &Store, id: &ObjectId, writer: &mut PackWriter) -> Result<bo
             }
         }
     }
-    let (kind, body) = match store.foreign(id) {
+    let resolved = store.packs()?.iter().find_map(|pack| {
+        let (offset, _) = pack.find(&key(id)).ok()??;
+        resolve(pack, offset, &key(id)).ok()
+    });
+    let found = match resolved {
+        Some(found) => Ok(Some(found)),
+        None => store.foreign(id),
+    };
+    let (kind, body) = match found {
         Ok(Some(found)) => found,
         Ok(None) | Err(SnapshotError::Missing { .. } | SnapshotError::Damaged { .. }) => return Ok(false),
         Err(e) => return Err(e),

@@ -23,7 +23,8 @@ impl<'r> Tracked<'r> {
         Self { repo, index: OnceLock::new(), warning: Mutex::new(None), digest }
     }
 
-    fn index(&self) -> Option<&gix::index::File> {
+    /// The index, read at first use.
+    pub(crate) fn index(&self) -> Option<&gix::index::File> {
         let read = || {
             let repo = self.repo?;
             repo.read_index().unwrap_or_else(|error| {

@@ -23,6 +23,8 @@ use super::{
     writer::{Level, PROBE, PackWriter, Sealed},
 };
 
+/// Objects below this size are not compressed: it would save a few bytes of each, for more time than writing them takes.
+const TINY: usize = 128;
 /// Claims are spread over this many locks.
 const SHARDS: usize = 16;
 /// From this size on a look at the start decides whether an object is compressed.
@@ -38,6 +40,8 @@ const FRAME: u64 = 16;
 pub(crate) struct Batch<'s> {
     store: &'s Store,
     write: bool,
+    /// Trees are not compressed: there are many, and nothing else takes time.
+    plain_trees: bool,
     claims: [Mutex<HashSet<Id>>; SHARDS],
     writers: Mutex<Vec<PackWriter>>,
     sealed: Mutex<Vec<Sealed>>,
@@ -56,6 +60,7 @@ impl<'s> Batch<'s> {
         Self {
             store,
             write,
+            plain_trees: false,
             claims: Default::default(),
             writers: Mutex::default(),
             sealed: Mutex::default(),
@@ -63,6 +68,13 @@ impl<'s> Batch<'s> {
             bytes: AtomicU64::new(0),
             failed: AtomicBool::new(false),
         }
+    }
+
+    /// Trees are stored as they are, as befits a capture that compresses nothing else.
+    #[must_use]
+    pub(crate) fn with_plain_trees(mut self, plain: bool) -> Self {
+        self.plain_trees = plain;
+        self
     }
 
     /// A pack of one worker. Nothing is written until its first object is added.
@@ -248,8 +260,17 @@ impl Worker<'_, '_> {
             }
             return Ok(lock(&batch.overlay).insert(key, (kind, body.to_vec())).is_none());
         }
-        if batch.is_claimed(&key) || batch.store.contains_on_disk(&id) || !batch.claim(&key) {
+        // Trees are read again and again: a copy of our own needs no delta to be resolved, and no hash to be believed.
+        let stored =
+            |id| if kind == Kind::Tree { batch.store.has_written(id) } else { batch.store.contains_on_disk(id) };
+        if batch.is_claimed(&key) || stored(&id) || !batch.claim(&key) {
             return Ok(false);
+        }
+        if body.len() < TINY || (batch.plain_trees && kind == Kind::Tree) {
+            let stored = self.writer()?.put_framed(&batch.store.ops, kind, key, body);
+            let stored = stored.inspect_err(|_| batch.failed.store(true, Ordering::SeqCst))?;
+            batch.bytes.fetch_add(stored, Ordering::Relaxed);
+            return Ok(true);
         }
         let level = if body.len() >= WORTH_PROBING { Level::probe(body) } else { Level::Fast };
         let writer = self.writer()?;

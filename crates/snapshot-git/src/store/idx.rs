@@ -155,6 +155,14 @@ impl Idx {
         }
     }
 
+    /// All of it, where it was taken from memory.
+    pub(crate) fn in_memory(&self) -> Option<&[u8]> {
+        match &self.bytes {
+            Bytes::Memory(all) => Some(all),
+            Bytes::File(_) => None,
+        }
+    }
+
     /// How many objects it names.
     pub(crate) fn count(&self) -> u32 {
         self.fan[255]

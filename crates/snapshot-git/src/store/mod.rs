@@ -1,10 +1,12 @@
 //! The private object store: packs of our own, readable by plain git, durable when we say so.
 //!
-//! Every object is found through the indexes of `objects/pack` and read by positioned reads; gix is asked only for
-//! what we never write ourselves, deltas in linked packs and loose objects.
+//! Every object is found through the indexes of `objects/pack` and read by positioned reads, deltas in linked
+//! packs too; gix is asked only for loose objects, which we never write.
 
 mod batch;
 mod blobs;
+mod bridge;
+mod delta;
 mod idx;
 mod layout;
 mod ops;
@@ -31,6 +33,8 @@ use gix::{
 
 pub(crate) use batch::publish;
 pub(crate) use batch::{Batch, Worker};
+pub(crate) use bridge::{BIGGEST_INDEX, Candidate, Vetted, Wanted};
+pub(crate) use delta::resolve;
 use idx::Idx;
 pub(crate) use idx::{Entry, Id};
 pub(crate) use layout::{TEMPORARY, temporary};
@@ -264,9 +268,18 @@ impl Store {
         self.is_stored(&raw(id))
     }
 
+    /// True when a pack that this store has written has the object: what trees are relied on by.
+    pub(crate) fn has_written(&self, id: &ObjectId) -> bool {
+        self.any_pack(&raw(id), |pack| !pack.is_seeded())
+    }
+
     fn is_stored(&self, id: &Id) -> bool {
+        self.any_pack(id, |_| true)
+    }
+
+    fn any_pack(&self, id: &Id, counts: impl Fn(&Pack) -> bool) -> bool {
         let Ok(packs) = self.packs() else { return false };
-        packs.iter().filter(|p| !p.is_damaged()).any(|pack| match pack.find(id) {
+        packs.iter().filter(|pack| !pack.is_damaged() && counts(pack)).any(|pack| match pack.find(id) {
             Ok(Some((offset, _))) => (HEADER..pack.end()).contains(&offset),
             _ => false,
         })
@@ -274,7 +287,8 @@ impl Store {
 
     /// A whole object, its kind checked. Trees and meta blobs; big blobs go through `stream`.
     ///
-    /// The bytes have passed the checksum of their compressed form; only `verify` hashes them.
+    /// The bytes have passed the checksum of their compressed form; only `verify` hashes them, and every read from a pack
+    /// that is not ours.
     pub(crate) fn read(&self, id: &ObjectId, kind: Kind) -> Result<Vec<u8>, SnapshotError> {
         // As git does, the empty tree is known without being stored: gc drops it, whoever still refers to it.
         if id.is_empty_tree() && kind == Kind::Tree {
@@ -365,11 +379,15 @@ impl Store {
                 let result = match found {
                     Ok(entry) if entry.kind() == EntryKind::Delta => {
                         // A damaged header can look like a delta's: another pack may still have the object.
-                        match self.foreign(id) {
+                        match pack
+                            .find(&key)
+                            .and_then(|at| at.map(|(at, _)| delta::resolve(pack, at, &key)).transpose())
+                        {
                             Ok(Some((kind, body))) => return Ok(Found::Foreign(kind, body)),
                             Ok(None) | Err(_) => Err(invalid("a delta that cannot be resolved")),
                         }
                     }
+                    Ok(entry) if pack.is_seeded() => read(entry.expecting(&key)),
                     Ok(entry) => read(entry),
                     Err(e) => Err(e),
                 };
@@ -413,7 +431,7 @@ impl Store {
         self.dir.join("objects").join(&hex[..2]).join(&hex[2..]).exists()
     }
 
-    /// What gix finds: deltas of linked packs, loose objects.
+    /// What gix finds: loose objects. It maps packs into memory, so it is asked last.
     pub(crate) fn foreign(&self, id: &ObjectId) -> Result<Option<(Kind, Vec<u8>)>, SnapshotError> {
         let objects = self.dir.join("objects");
         let store = if let Some(store) = self.foreign.get() {
@@ -439,7 +457,12 @@ impl Store {
             }
         }
         let found = handle.try_find(id, &mut body).map_err(|e| damaged(id, &e.to_string()))?;
-        Ok(found.map(|data| data.kind).map(|kind| (kind, body)))
+        let Some(kind) = found.map(|data| data.kind) else { return Ok(None) };
+        // Nothing that gix reads was written by us.
+        if object_id(kind, &body)? != *id {
+            return Err(damaged(id, "its content has another id"));
+        }
+        Ok(Some((kind, body)))
     }
 
     /// Starts collecting objects. `write == false`: blobs are dropped, trees and meta blobs go to an overlay in
@@ -480,7 +503,7 @@ impl Store {
 pub(crate) enum Found<T> {
     /// An entry of a pack, as `read` took it.
     Ours(T),
-    /// An object that only gix can read.
+    /// A delta that was resolved, or a loose object.
     Foreign(Kind, Vec<u8>),
 }
 

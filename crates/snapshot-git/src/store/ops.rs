@@ -16,7 +16,8 @@ use checkpoint_core::SnapshotError;
 
 /// Lets single operations on the store's disk fail, so that tests see what becomes of everything above.
 pub trait Faults: fmt::Debug + Send + Sync {
-    /// Called right before each operation that changes the store: `create`, `write`, `sync`, `rename` or `remove`.
+    /// Called right before each operation that changes the store: `create`, `write`, `sync`, `rename`,
+    /// `link` or `remove`.
     fn before(&self, operation: &'static str) -> Fault;
 }
 
@@ -137,6 +138,12 @@ impl Ops {
     pub(crate) fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.step("rename")?;
         fs::rename(from, to)
+    }
+
+    /// Gives a file another name.
+    pub(crate) fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.step("link")?;
+        fs::hard_link(from, to)
     }
 
     /// Unlinks a file; one that is gone counts as unlinked.

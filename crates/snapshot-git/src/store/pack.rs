@@ -46,6 +46,8 @@ pub(crate) struct Pack {
     linked: bool,
     /// True when the index was made from a pack whose checksum does not hold: readable, but nobody relies on it.
     damaged: bool,
+    /// True when it was taken over from the user's repository: only git has hashed what it holds.
+    seeded: bool,
     file: Mutex<Option<Arc<File>>>,
     open: Arc<AtomicUsize>,
 }
@@ -67,7 +69,8 @@ impl Pack {
     pub(crate) fn new(path: PathBuf, idx: Idx, damaged: bool, open: &Arc<AtomicUsize>) -> io::Result<Self> {
         let facts = path.metadata()?;
         let (len, linked) = (facts.len(), facts.nlink() > 1);
-        Ok(Self { path, idx, len, linked, damaged, file: Mutex::new(None), open: Arc::clone(open) })
+        let seeded = is_seeded_name(&path);
+        Ok(Self { path, idx, len, linked, damaged, seeded, file: Mutex::new(None), open: Arc::clone(open) })
     }
 
     /// The pack file.
@@ -93,6 +96,12 @@ impl Pack {
     /// True when it is a link to another repository's pack, as far as was known when it was found.
     pub(crate) fn is_linked(&self) -> bool {
         self.linked
+    }
+
+    /// True when it is a pack of the user's repository, by its name: it may hold deltas and objects that no snapshot
+    /// needs, and what is read from it is hashed. It stays so when the repository's own name for it goes.
+    pub(crate) fn is_seeded(&self) -> bool {
+        self.seeded
     }
 
     /// True when nobody may rely on it.
@@ -126,6 +135,17 @@ impl Pack {
     }
 }
 
+/// Name of the pack that was taken over from the user's repository, by its checksum. Any git reads it.
+pub(crate) fn seeded_name(sum: &Id) -> String {
+    format!("{SEEDED}{}.pack", gix::ObjectId::Sha1(*sum))
+}
+
+const SEEDED: &str = "pack-seed-";
+
+fn is_seeded_name(path: &Path) -> bool {
+    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(SEEDED))
+}
+
 /// Inflates one entry while it is read. Fails where the data does not end exactly at the announced size, and before
 /// handing out the last bytes when their checksum is wrong.
 pub(crate) struct EntryReader {
@@ -141,6 +161,19 @@ pub(crate) struct EntryReader {
     done: bool,
     inflate: Inflate,
     crc: Option<(u32, crc32fast::Hasher)>,
+    /// The id that the content has to have.
+    hash: Option<(Id, gix::hash::Hasher)>,
+    /// What a delta rests on.
+    base: Option<Base>,
+}
+
+/// The object that a delta rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Base {
+    /// The entry at this offset of the same pack, before the delta.
+    At(u64),
+    /// The object with this id.
+    Named(Id),
 }
 
 impl std::fmt::Debug for EntryReader {
@@ -168,6 +201,8 @@ impl EntryReader {
             done: false,
             inflate: Inflate::new(true, 15),
             crc: crc.map(|sum| (sum, crc32fast::Hasher::new())),
+            hash: None,
+            base: None,
         };
         reader.refill(FIRST_READ)?;
         let mut bytes = reader.buffer.iter();
@@ -188,7 +223,29 @@ impl EntryReader {
             2 => EntryKind::Whole(Kind::Tree),
             3 => EntryKind::Whole(Kind::Blob),
             4 => EntryKind::Whole(Kind::Tag),
-            6 | 7 => EntryKind::Delta,
+            6 => {
+                // The distance back, seven bits a byte, each byte but the last counting one more.
+                let mut byte = take()?;
+                let mut back = u64::from(byte & 0x7f);
+                while byte & 0x80 != 0 {
+                    byte = take()?;
+                    if back >= 1 << 50 {
+                        return Err(damaged("a delta on nothing"));
+                    }
+                    back = ((back + 1) << 7) | u64::from(byte & 0x7f);
+                }
+                let at = offset.checked_sub(back).filter(|at| *at < offset);
+                reader.base = Some(Base::At(at.ok_or_else(|| damaged("a delta on nothing"))?));
+                EntryKind::Delta
+            }
+            7 => {
+                let mut id = [0; 20];
+                for byte in &mut id {
+                    *byte = take()?;
+                }
+                reader.base = Some(Base::Named(id));
+                EntryKind::Delta
+            }
             _ => return Err(damaged("an entry of unknown kind")),
         };
         let header = reader.buffer.len() - bytes.as_slice().len();
@@ -206,6 +263,14 @@ impl EntryReader {
     /// index, and a damaged index shall not make a good object unreadable.
     pub(crate) fn without_crc(mut self) -> Self {
         self.crc = None;
+        self
+    }
+
+    /// Hashes the content while it is read, and fails before the last bytes are handed out when it has another id.
+    pub(crate) fn expecting(mut self, id: &Id) -> Self {
+        if let EntryKind::Whole(kind) = self.kind {
+            self.hash = Some((*id, object_hasher(kind, self.size)));
+        }
         self
     }
 
@@ -263,7 +328,20 @@ impl EntryReader {
         if self.crc.take().is_some_and(|(sum, crc)| crc.finalize() != sum) {
             return Err(damaged("the stored bytes of an entry changed"));
         }
+        if let Some((id, hasher)) = self.hash.take()
+            && digest(hasher)? != id
+        {
+            return Err(damaged("the content of an entry has another id"));
+        }
         Ok(())
+    }
+
+    /// The base of a delta, and the delta itself.
+    pub(crate) fn delta(mut self) -> io::Result<(Base, Vec<u8>)> {
+        let base = self.base.filter(|_| self.kind == EntryKind::Delta).ok_or_else(|| damaged("no delta"))?;
+        // Its bytes are read as any content's are.
+        self.kind = EntryKind::Whole(Kind::Blob);
+        Ok((base, self.whole()?))
     }
 
     /// Reads all that is left. Memory follows what is there, not what the header announces.
@@ -290,6 +368,9 @@ impl Read for EntryReader {
                 return Err(damaged("an entry is longer than announced"));
             }
             got = made;
+            if let Some((_, hasher)) = &mut self.hash {
+                hasher.update(to.get(..made).unwrap_or_default());
+            }
             if over {
                 self.finish()?;
                 return Ok(got);

@@ -59,6 +59,8 @@ fn unsound(pack: &Pack) -> io::Result<Option<(&'static str, &'static str)>> {
                 return Ok(Some(("pack", how)));
             }
         }
+        // Deltas are only found by it: such a pack counts as damaged, and its files are read again.
+        Ok(_) if pack.is_seeded() => return Ok(Some(("idx", "its checksum does not hold"))),
         Ok(_) => return Ok(Some(("idx", "its checksum does not hold; it can be made again from its pack"))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(_) => return Ok(Some(("idx", "it cannot be read; it can be made again from its pack"))),
@@ -75,6 +77,6 @@ fn unsound(pack: &Pack) -> io::Result<Option<(&'static str, &'static str)>> {
     }
     // A link to another repository's pack may have any name.
     let named = format!("pack-{}", ObjectId::Sha1(sum));
-    let is_named = pack.is_linked() || path.file_stem().is_some_and(|stem| *stem == *named);
+    let is_named = pack.is_linked() || pack.is_seeded() || path.file_stem().is_some_and(|stem| *stem == *named);
     Ok((!is_named).then_some(("pack", "it has another name than its checksum")))
 }

@@ -28,6 +28,7 @@ use super::{
 use crate::{
     cache::{Entry, EntryRef, Known, Record, What, dir_flag, flag},
     rules::{Digest, GITIGNORE, Level, MAX_RULE_FILE, RWDIGNORE, RuleFile, digest},
+    seed::Seed,
     store::{object_id, to_core},
     watch::Visit,
 };
@@ -369,13 +370,16 @@ impl<'a> Walk<'a> {
         }
         let recorded: HashMap<&[u8], Known> =
             record.into_iter().flat_map(Record::entries).map(|e| (e.name.to_bytes(), e.known)).collect();
-        let has = |name: &[u8]| listing.names().any(|(_, n)| n.to_bytes() == name);
+        let has = |name: &[u8]| listing.has(name);
         let nested = has(b".git") && self.closed_by_itself(node, fd);
         let closed = node.closed.or(nested.then_some(SkipReason::NestedRepo));
         if nested && node.closed.is_none() && !self.wants_below(node) {
             return Err(Outcome::Skipped(SkipReason::NestedRepo));
         }
         let full = self.full(node);
+        if let Some(seed) = self.s.seed {
+            Self::narrow(seed, node, &full, has(b".gitattributes"));
+        }
         let mut rule_files = Vec::new();
         let mut level = node.above.clone();
         if closed.is_none() {
@@ -409,6 +413,15 @@ impl<'a> Walk<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Finds the entries of the user's index for this directory. One with attributes that the index does not know has
+    /// none, nor has anything below it.
+    fn narrow(seed: &Seed<'_>, node: &Node, full: &[u8], has_attributes: bool) {
+        let within = node.parent.as_ref().map_or_else(|| Some(seed.all()), |parent| parent.seed.get().cloned());
+        let own = seed.below(full, within.unwrap_or_default());
+        let strange = has_attributes && !seed.knows(full.len(), b".gitattributes", own.clone());
+        node.seed.get_or_init(|| if strange { 0..0 } else { own });
     }
 
     fn list(
@@ -686,6 +699,12 @@ impl Listing {
             };
             Some((kind, CStr::from_bytes_with_nul(name).ok()?))
         })
+    }
+
+    /// Is the name there? It begins with a dot, as few names do.
+    fn has(&self, name: &[u8]) -> bool {
+        let is = |record: &[u8]| record.get(1) == Some(&b'.') && record.get(1..record.len() - 1) == Some(name);
+        self.bytes.split_inclusive(|&byte| byte == 0).any(is)
     }
 
     /// Identifies the set of names.

@@ -1,7 +1,7 @@
 //! What `stat` says, in the form that the cache keeps, and how far a file system's stamps can be trusted.
 
 use std::{
-    sync::Mutex,
+    sync::{Mutex, OnceLock},
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -100,19 +100,26 @@ impl Trust {
     }
 }
 
-/// Trust by device: a workspace has one or two.
+/// Trust by device: a workspace has one or two. The first is asked for once a file, so it is found without a lock.
 #[derive(Debug, Default)]
-pub(crate) struct Trusts(Mutex<Vec<(u64, Trust)>>);
+pub(crate) struct Trusts(OnceLock<(u64, Trust)>, Mutex<Vec<(u64, Trust)>>);
 
 impl Trusts {
     pub(crate) fn of(&self, dev: u64, fd: BorrowedFd<'_>) -> Trust {
-        let mut known = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let ask = || {
+            // What cannot be asked is doubted.
+            let doubted = Trust { local: false, window: WIDE_WINDOW };
+            durable_fs::fs_facts(fd).map_or(doubted, Trust::of)
+        };
+        let (first, trust) = self.0.get_or_init(|| (dev, ask()));
+        if *first == dev {
+            return *trust;
+        }
+        let mut known = self.1.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some((_, trust)) = known.iter().find(|(d, _)| *d == dev) {
             return *trust;
         }
-        // What cannot be asked is doubted.
-        let doubted = Trust { local: false, window: WIDE_WINDOW };
-        let trust = durable_fs::fs_facts(fd).map_or(doubted, Trust::of);
+        let trust = ask();
         known.push((dev, trust));
         trust
     }

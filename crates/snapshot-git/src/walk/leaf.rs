@@ -154,7 +154,8 @@ impl<'a> Walk<'a> {
                 flags |= flag::WANTED_SIZE;
             }
             let trust = self.trusts.of(facts.dev, fd);
-            if let Some(id) = self.cached(node, trust, &facts, recorded) {
+            let known = self.cached(node, trust, &facts, recorded);
+            if let Some(id) = known.or_else(|| self.seeded(node, trust, &facts, name)) {
                 let what = if is_file { What::File(facts.stamp, id) } else { What::Link(facts.stamp, id) };
                 return Leaf::Is(what, facts.mode, flags | self.racy(trust, &facts.stamp));
             }
@@ -197,6 +198,13 @@ impl<'a> Walk<'a> {
             && (record.head.dev == facts.dev || !trust.local)
             && trust.same(&stamp, &facts.stamp);
         (trusted && self.has(&id)).then_some(id)
+    }
+
+    /// The id from the user's index, where that can be believed.
+    fn seeded(&self, node: &Node, trust: Trust, facts: &Facts, name: &CStr) -> Option<ObjectId> {
+        let (seed, within) = (self.s.seed?, node.seed.get().filter(|within| !within.is_empty())?);
+        let dir = self.s.sources.rules.above.len() + node.path.len() + usize::from(!node.path.is_empty());
+        seed.id(dir, name.to_bytes(), within.clone(), facts, trust)
     }
 
     fn link(&self, hand: &mut Hand<'a>, fd: BorrowedFd<'_>, name: &CStr, before: &Facts) -> Content {

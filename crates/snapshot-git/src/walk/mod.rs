@@ -29,11 +29,12 @@ use rustix::fd::OwnedFd;
 use crate::{
     cache::Cache,
     rules::{Blobs, Cover, RuleFile, Sources, Tracked},
+    seed::Seed,
     store::{Batch, Store, Worker, object_id, to_core, to_gix},
     watch::{Hint, Visit},
 };
 
-pub(crate) use facts::{WINDOW, now};
+pub(crate) use facts::{Facts, Trust, WINDOW, now};
 use leaf::LeafJob;
 pub(crate) use node::Ids;
 use node::Outcome;
@@ -73,6 +74,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) sources: &'a Sources,
     pub(crate) tracked: &'a Tracked<'a>,
     pub(crate) cover: &'a Cover<'a>,
+    /// What is known of files that were never read, at a first capture.
+    pub(crate) seed: Option<&'a Seed<'a>>,
     /// Ids of the base snapshot.
     pub(crate) base: Option<Ids>,
     pub(crate) policy: &'a CapturePolicy,

@@ -2,6 +2,7 @@
 
 use std::{
     ffi::CString,
+    ops::Range,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::AtomicUsize},
 };
 
@@ -40,6 +41,8 @@ pub(crate) struct Node {
     pub(crate) pending: AtomicUsize,
     pub(crate) base: OnceLock<Option<Ids>>,
     pub(crate) base_names: OnceLock<BaseNames>,
+    /// The entries of the user's index below it that may be believed, at a first capture.
+    pub(crate) seed: OnceLock<Range<usize>>,
     /// Kept while something below is under way.
     pub(crate) record: OnceLock<Record>,
     state: Mutex<State>,
@@ -99,6 +102,7 @@ impl Node {
             pending: AtomicUsize::new(1),
             base: OnceLock::new(),
             base_names: OnceLock::new(),
+            seed: OnceLock::new(),
             record: OnceLock::new(),
             state: Mutex::default(),
         })
@@ -147,6 +151,7 @@ impl Node {
             pending: AtomicUsize::new(1),
             base: OnceLock::new(),
             base_names: OnceLock::new(),
+            seed: OnceLock::new(),
             record: OnceLock::new(),
             state: Mutex::default(),
         })

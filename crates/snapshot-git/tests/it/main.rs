@@ -9,4 +9,5 @@ mod capture_limits;
 mod capture_random;
 mod capture_rules;
 mod capture_watched;
+mod seed;
 mod world;
