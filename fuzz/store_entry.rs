@@ -78,6 +78,7 @@ pub(crate) fn stat_cache(data: &[u8]) {
             temporaries: &[],
             policy: &CapturePolicy { free_space_floor: 0, ..CapturePolicy::default() },
             write: true,
+            watched: false,
             deadline: None,
             progress: &NoProgress,
         });
@@ -117,6 +118,7 @@ impl Stock {
             temporaries: &[],
             policy: &CapturePolicy { free_space_floor: 0, ..CapturePolicy::default() },
             write: true,
+            watched: false,
             deadline: None,
             progress: &NoProgress,
         });

@@ -314,6 +314,7 @@ impl EngineError {
             Self::Index(IndexError::Damaged { .. }) => "damaged-index",
             Self::Index(IndexError::NoSpace) | Self::Snapshot(SnapshotError::NoSpace { .. }) => "no-space",
             Self::Index(IndexError::ReadOnly) => "read-only-store",
+            Self::Snapshot(error) if error.is_read_only() => "read-only-store",
             Self::Index(_) => "index-failed",
             Self::Snapshot(
                 SnapshotError::Missing { .. } | SnapshotError::Damaged { .. } | SnapshotError::BadStore { .. },

@@ -3,58 +3,95 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    History, IndexError, IndexStore, Member, OpKind, OpState, Ord, PointKind, RelPath, Session, SessionKey, Timestamp,
-    Turn, TurnStatus,
+    History, IndexError, IndexStore, Member, OpKind, OpState, Operation, Ord, PointKind, RelPath, Session, SessionKey,
+    Timestamp, Turn, TurnStatus,
 };
 
-/// Histories of the same paths at two places.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Histories {
-    /// As of the place that was asked for, inclusive.
-    pub then: BTreeMap<RelPath, History>,
-    /// As of now.
-    pub now: BTreeMap<RelPath, History>,
-}
-
-/// The histories of `paths` as of the place `upto` (inclusive), and as of now.
+/// The histories of `paths` as of the place `upto`, inclusive.
 ///
 /// What a finished operation wrote replaces the history a path had by the one that came with the state it went to;
-/// rolled-back operations change nothing (model F5).
+/// rolled-back operations change nothing (model F5). Looks at every record up to the place.
 ///
 /// # Errors
 /// Those of the index.
-pub fn histories(index: &dyn IndexStore, upto: Ord, paths: &BTreeSet<RelPath>) -> Result<Histories, IndexError> {
-    let (mut then, mut now) = (None, BTreeMap::new());
-    if paths.is_empty() {
-        return Ok(Histories::default());
+pub fn history_at(
+    index: &dyn IndexStore,
+    upto: Ord,
+    paths: &BTreeSet<RelPath>,
+) -> Result<BTreeMap<RelPath, History>, IndexError> {
+    replay(index, Ord(0), Some(upto), paths)
+}
+
+/// Who changed `paths` after the place `after`, as their histories of now say it: all that [`Attribution::judge`] asks of
+/// a target there. Older changes are left out, so only records and operations after the place are looked at, however many
+/// there were before.
+///
+/// # Errors
+/// Those of the index.
+pub fn changes_after(
+    index: &dyn IndexStore,
+    after: Ord,
+    paths: &BTreeSet<RelPath>,
+) -> Result<BTreeMap<RelPath, History>, IndexError> {
+    let mut now = replay(index, after, None, paths)?;
+    for history in now.values_mut() {
+        // An operation brings the history of the state it went to.
+        history.retain(|_, ord| *ord > after);
     }
-    let kinds = [OpKind::Restore, OpKind::Undo, OpKind::Redo];
-    let mut operations = index.operations(&kinds, None)?;
+    Ok(now)
+}
+
+/// Follows records and operations between two places in the order of the places.
+fn replay(
+    index: &dyn IndexStore,
+    after: Ord,
+    upto: Option<Ord>,
+    paths: &BTreeSet<RelPath>,
+) -> Result<BTreeMap<RelPath, History>, IndexError> {
+    let mut histories: BTreeMap<RelPath, History> = BTreeMap::new();
+    if paths.is_empty() {
+        return Ok(histories);
+    }
+    let mut operations = operations_after(index, after)?;
     operations.retain(|op| matches!(op.state, OpState::Done | OpState::Partial));
     operations.sort_by_key(|op| op.ord);
-    let mut intervals = index.intervals(Ord(0))?.into_iter().peekable();
+    let mut intervals = index.intervals(after)?.into_iter().peekable();
     let mut operations = operations.into_iter().peekable();
     loop {
-        // In the order of the places, whichever of both is next.
+        // Whichever of both is next.
         let ords = (intervals.peek().map(|(ord, _)| *ord), operations.peek().map(|op| op.ord));
         let Some(next) = ords.0.into_iter().chain(ords.1).min() else { break };
-        if next > upto && then.is_none() {
-            then = Some(now.clone());
+        if upto.is_some_and(|upto| next > upto) {
+            break;
         }
         if let Some(op) = operations.next_if(|op| op.ord == next) {
             for written in index.written(&op.id)? {
                 if paths.contains(&written.path) {
-                    now.insert(written.path, written.history.into_iter().collect());
+                    histories.insert(written.path, written.history.into_iter().collect());
                 }
             }
         } else if let Some((ord, touches)) = intervals.next() {
             for touch in touches.into_iter().filter(|touch| paths.contains(&touch.path)) {
-                let history: &mut History = now.entry(touch.path).or_default();
+                let history: &mut History = histories.entry(touch.path).or_default();
                 history.extend(touch.by.into_iter().map(|member| (member, ord)));
             }
         }
     }
-    Ok(Histories { then: then.unwrap_or_else(|| now.clone()), now })
+    Ok(histories)
+}
+
+/// Operations on files after a place, newest first: as many are asked for as there turn out to be.
+fn operations_after(index: &dyn IndexStore, after: Ord) -> Result<Vec<Operation>, IndexError> {
+    let kinds = [OpKind::Restore, OpKind::Undo, OpKind::Redo];
+    let mut limit = 16;
+    loop {
+        let mut found = index.operations(&kinds, Some(limit))?;
+        if found.len() < limit || found.last().is_some_and(|oldest| oldest.ord <= after) {
+            found.retain(|op| op.ord > after);
+            return Ok(found);
+        }
+        limit *= 4;
+    }
 }
 
 /// Merges two histories: the newer change of each member.

@@ -26,6 +26,7 @@ mod json_text;
 mod log_event;
 mod log_map;
 mod object;
+pub mod parallel;
 mod path;
 mod plan;
 mod policy;

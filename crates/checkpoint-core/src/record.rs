@@ -88,6 +88,8 @@ pub enum GapReason {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Consistency {
+    /// Only directories of which a watcher told were looked at: nothing is proven absent.
+    Watched,
     /// Something may have changed during the walk; see [`Point::live`].
     Live,
     /// No directory changed.

@@ -46,6 +46,9 @@ pub struct CaptureRequest<'a> {
     pub policy: &'a CapturePolicy,
     /// `false`: hash and build trees, write nothing to disk. The trees stay readable through this handle.
     pub write: bool,
+    /// The answer may rest on what a watcher saw instead of a walk: then it proves nothing absent, and may miss what
+    /// watchers do not see until the next walk (design § 10).
+    pub watched: bool,
     /// Gives up with [`SnapshotError::Deadline`] when the walk is not done by then.
     pub deadline: Option<Duration>,
     /// Told now and then; may break.
@@ -81,6 +84,8 @@ pub struct Captured {
     pub head: Option<Head>,
     /// True where the root lies in a git worktree.
     pub in_git: bool,
+    /// Only directories were looked at of which a watcher told.
+    pub watched: bool,
     /// Settings that could not be read and were taken as absent, for a warning.
     pub warnings: Vec<String>,
 }
@@ -367,4 +372,11 @@ pub enum SnapshotError {
         /// What went wrong.
         source: BoxError,
     },
+}
+
+impl SnapshotError {
+    /// True where the store's file system may not be written.
+    pub fn is_read_only(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == std::io::ErrorKind::ReadOnlyFilesystem)
+    }
 }

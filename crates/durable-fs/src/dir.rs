@@ -63,6 +63,16 @@ const HANDLE: OFlags = SEARCH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 /// The kernel takes paths of less than 4,096 bytes; longer ones are walked in pieces of at most this.
 const PIECE: usize = 4000;
 
+/// So many levels of `../` fit such a piece.
+const LEVELS: usize = PIECE / 3;
+
+/// The name of the directory so many levels up, at least one.
+fn up(levels: usize) -> Vec<u8> {
+    let mut name = b"../".repeat(levels);
+    name.pop();
+    name
+}
+
 impl Dir {
     /// Opens the directory at `path`, links in `path` followed: the place everything else is relative to.
     pub fn open_root(path: &Path) -> Result<Self, Error> {
@@ -77,24 +87,27 @@ impl Dir {
     /// Works for a `relative` of any length. The caller vouches that no component is empty, `.` or `..`; such a
     /// component is refused with an error of kind `InvalidInput`.
     pub fn descend(&self, relative: &[u8], mounts: Mounts) -> Result<Self, Descent> {
-        let mut at = self.open(b".").map_err(Descent::Io)?;
         if relative.is_empty() {
-            return Ok(at);
+            return Ok(Self { fd: self.fd.try_clone().map_err(Descent::Io)? });
         }
         if relative.split(|&b| b == b'/').any(|part| matches!(part, b"" | b"." | b"..")) {
             return Err(Descent::Io(io::ErrorKind::InvalidInput.into()));
         }
-        let mut rest = relative;
+        let (piece, mut rest) = split_piece(relative);
+        let mut at = self.descend_piece(piece, mounts)?;
         while !rest.is_empty() {
             let piece;
             (piece, rest) = split_piece(rest);
-            at = match at.open_beneath(piece, mounts) {
-                Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN) => at.step(piece, mounts)?,
-                Ok(dir) => dir,
-                Err(e) => return Err(sort(e)),
-            };
+            at = at.descend_piece(piece, mounts)?;
         }
         Ok(at)
+    }
+
+    fn descend_piece(&self, piece: &[u8], mounts: Mounts) -> Result<Self, Descent> {
+        match self.open_beneath(piece, mounts) {
+            Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN) => self.step(piece, mounts),
+            opened => opened.map_err(sort),
+        }
     }
 
     /// One system call for a whole piece: the kernel refuses links, `..` and, if asked, mounts.
@@ -148,6 +161,17 @@ impl Dir {
     /// Of the directory itself.
     pub fn stat(&self) -> io::Result<Stat> {
         Stat::of(&self.fd)
+    }
+
+    /// Of the directory `levels` above this one, as it lies now; 0 is this one.
+    ///
+    /// Goes by what holds this very directory, not by a name: what it says stays true of the handle, whoever renames
+    /// what meanwhile. Needs permission to search this directory and those on the way.
+    pub fn stat_above(&self, levels: usize) -> io::Result<Stat> {
+        if levels > LEVELS {
+            return self.open(&up(LEVELS))?.stat_above(levels - LEVELS);
+        }
+        if levels == 0 { self.stat() } else { Stat::at(&self.fd, &up(levels)) }
     }
 
     /// Of an entry; `None` when there is none.
@@ -341,6 +365,32 @@ mod tests {
             seen.push(piece);
         }
         assert_eq!(seen.join(&b'/'), long);
+    }
+
+    /// What lies above is told of the directory that is open, not of the name it once had.
+    #[test]
+    fn what_is_above_goes_by_the_handle() {
+        let scratch = tempfile::tempdir().expect("a temporary directory");
+        let root = Dir::open_root(scratch.path()).expect("a root");
+        for dir in ["a", "a/b", "a/b/c", "other"] {
+            std::fs::create_dir(scratch.path().join(dir)).expect("a directory");
+        }
+        let is = |dir: &Dir, levels, expected: &str| {
+            let found = dir.stat_above(levels).expect("a directory above");
+            let expected = Dir::open_root(&scratch.path().join(expected)).expect("a directory");
+            found.same_file(&expected.stat().expect("what it is"))
+        };
+        let c = root.descend(b"a/b/c", Mounts::Same).expect("a directory");
+        assert!(is(&c, 0, "a/b/c") && is(&c, 1, "a/b") && is(&c, 2, "a") && is(&c, 3, "."));
+        std::fs::rename(scratch.path().join("a/b/c"), scratch.path().join("other/c")).expect("a move");
+        std::fs::create_dir(scratch.path().join("a/b/c")).expect("another of its name");
+        assert!(is(&c, 0, "other/c") && is(&c, 1, "other") && is(&c, 2, "."));
+        let mut deep = root.descend(b"other", Mounts::Same).expect("a directory");
+        for _ in 0..LEVELS + 10 {
+            deep.create_dir(b"d").expect("a directory");
+            deep = deep.descend(b"d", Mounts::Same).expect("a directory");
+        }
+        assert!(is(&deep, LEVELS + 10, "other") && is(&deep, LEVELS + 11, "."));
     }
 
     #[test]

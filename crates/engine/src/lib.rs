@@ -41,7 +41,7 @@ pub fn open(root: &Path, data: &Path) -> Result<EngineBuilder, OpenError> {
     let located = Located::register(root, DataDir::new(data), home)?;
     let parts = located.required(
         located.open_index(None)?,
-        Arc::new(located.open_store()?),
+        Arc::new(located.open_resident_store()?),
         Arc::new(located.open_files()?),
         Arc::new(located.dir.lock()),
     );

@@ -113,10 +113,23 @@ impl Located {
     /// # Errors
     /// Those of [`GitSnapshots::open`].
     pub fn open_store(&self) -> Result<GitSnapshots, OpenError> {
+        self.open_store_with(None)
+    }
+
+    /// The same for a process that stays: it watches the workspace, so that a capture before a tool need not walk it.
+    ///
+    /// # Errors
+    /// Those of [`GitSnapshots::open`].
+    pub fn open_resident_store(&self) -> Result<GitSnapshots, OpenError> {
+        self.open_store_with(Some(Arc::new(snapshot_git::SystemWatchers)))
+    }
+
+    fn open_store_with(&self, watchers: Option<Arc<dyn snapshot_git::Watchers>>) -> Result<GitSnapshots, OpenError> {
         self.dir.create()?;
         let epoch = Arc::new(EpochFile::new(self.dir.epoch().path()));
         let mut options = snapshot_git::Options::new(epoch);
         options.data_dir = Some(self.data.path().to_owned());
+        options.watchers = watchers;
         Ok(GitSnapshots::open(self.root(), &self.dir.git(), &self.dir.stat_cache(), options)?)
     }
 

@@ -35,6 +35,7 @@ fn capture(snapshots: &GitSnapshots) -> Captured {
         temporaries: &[],
         policy: &CapturePolicy::default(),
         write: true,
+        watched: false,
         deadline: None,
         progress: &NoProgress,
     };

@@ -1,106 +1,238 @@
-//! One capture from start to answer: sources, walk, durable objects, cache.
+//! One capture from start to answer: sources, walk, durable objects, cache; in a process that stays, by a hint where one
+//! can stand for the walk.
 
-use std::{path::PathBuf, time::Instant};
+use std::{ops::ControlFlow, path::PathBuf, time::Instant};
 
-use checkpoint_core::{CaptureRequest, Captured, RelPath, Snapshot, SnapshotError};
-use rustix::fs::{Mode, OFlags};
+use checkpoint_core::{CaptureRequest, Captured, PathState, RelPath, Snapshot, SnapshotError};
+use rustix::{
+    fd::OwnedFd,
+    fs::{Mode, OFlags},
+};
 
 use crate::{
     GitSnapshots,
     cache::Cache,
     read,
     rules::{Cover, Sources, Tracked},
-    seed,
+    seed::{self, Seed},
+    store::Batch,
     user_repo::UserRepo,
-    walk::{self, Reserved, Setup, WINDOW, now, unsettled},
+    walk::{self, Found, Reserved, Setup, WINDOW, now, unsettled},
+    watch::{Hint, Key, Resident, Walked, Went},
 };
 
 /// Captures what `request` asks for. The caller holds the workspace's lock, shared at least.
 pub(crate) fn capture(this: &GitSnapshots, request: &CaptureRequest<'_>) -> Result<Captured, SnapshotError> {
-    let started = Instant::now();
-    let start = now();
-    let until = request.deadline.map(|time| started + time);
-    let policy = request.policy;
-    let root = rustix::fs::open(&this.root, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-        .map_err(|errno| SnapshotError::Io { path: this.root.clone(), source: errno.into() })?;
-    let store = &this.store;
-    // What another process has collected must not be relied on, nor what it has added be written twice.
-    store.refresh()?;
-    let mut warnings = Vec::new();
-    let repo = UserRepo::discover(&this.root);
-    let reserved = reserved(this);
-    let sources =
-        Sources::gather(policy, repo.as_ref(), &this.options.config, &settings(request, &reserved), &mut warnings);
-    let young = start.saturating_sub(WINDOW);
-    let tracked = Tracked::new(repo.as_ref(), young);
-    let cover = Cover::new(request, store);
-    let known = seed::prepare(this, request, repo.as_ref(), &tracked, start, until);
-    let cache = match this.options.epoch.current() {
-        Ok(epoch) => Cache::load(&this.cache, epoch),
-        Err(error) => {
-            warnings.push(format!("cannot read the store's epoch, so every file is read again: {error}"));
-            Cache::unusable(&this.cache)
+    // A capture beside another of this process walks, and leaves what that one keeps alone.
+    let mut resident = this.resident.as_ref().and_then(|resident| resident.try_lock().ok());
+    if let Some(resident) = resident.as_deref_mut().filter(|_| request.watched)
+        && let Some(captured) = Capture::begin(this, request)?.by_hint(resident)?
+    {
+        return Ok(captured);
+    }
+    Capture::begin(this, request)?.by_walk(resident.as_deref_mut())
+}
+
+/// What a capture needs besides the files.
+struct Capture<'a> {
+    this: &'a GitSnapshots,
+    request: &'a CaptureRequest<'a>,
+    /// When it began, as stamps count.
+    start: i64,
+    until: Option<Instant>,
+    root: OwnedFd,
+    repo: Option<UserRepo>,
+    reserved: Reserved,
+    sources: Sources,
+    warnings: Vec<String>,
+}
+
+impl<'a> Capture<'a> {
+    fn begin(this: &'a GitSnapshots, request: &'a CaptureRequest<'a>) -> Result<Self, SnapshotError> {
+        let started = Instant::now();
+        let start = now();
+        let until = request.deadline.map(|time| started + time);
+        let root = rustix::fs::open(&this.root, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+            .map_err(|errno| SnapshotError::Io { path: this.root.clone(), source: errno.into() })?;
+        // What another process has collected must not be relied on, nor what it has added be written twice.
+        this.store.refresh()?;
+        let mut warnings = Vec::new();
+        let repo = UserRepo::discover(&this.root);
+        let reserved = reserved(this);
+        let settings = settings(request, &reserved);
+        let sources = Sources::gather(request.policy, repo.as_ref(), &this.options.config, &settings, &mut warnings);
+        Ok(Self { this, request, start, until, root, repo, reserved, sources, warnings })
+    }
+
+    fn tracked(&self) -> Tracked<'_> {
+        Tracked::new(self.repo.as_ref(), self.start.saturating_sub(WINDOW))
+    }
+
+    fn walk(&self, with: &Walking<'_>) -> Result<Found, SnapshotError> {
+        let Self { this, request, .. } = self;
+        walk::run(Setup {
+            root: &self.root,
+            store: &this.store,
+            batch: with.batch,
+            cache: with.cache,
+            sources: &self.sources,
+            tracked: with.tracked,
+            cover: with.cover,
+            seed: with.seed,
+            base: request.base.map(|snapshot| (Some(snapshot.tree), Some(snapshot.meta))),
+            policy: request.policy,
+            temporaries: request.temporaries,
+            reserved: &self.reserved,
+            write: request.write,
+            start: self.start,
+            until: self.until,
+            progress: request.progress,
+            room: room(this, request)?,
+            // A few directories are not worth a thread.
+            threads: if with.hint.is_some() { 1 } else { this.options.threads },
+            hint: with.hint,
+        })
+    }
+
+    /// Looks where a watcher says that something changed. `None`: a walk is needed.
+    fn by_hint(mut self, resident: &mut Resident) -> Result<Option<Captured>, SnapshotError> {
+        let (this, request) = (self.this, self.request);
+        let mut warnings = std::mem::take(&mut self.warnings);
+        let Ok(epoch) = this.options.epoch.current() else { return Ok(None) };
+        let tracked = self.tracked();
+        let Some(key) = Key::of(request, epoch, &self.sources, tracked.digest) else { return Ok(None) };
+        let Some(going) = resident.go(request, &key, || Cache::load(&this.cache, epoch)) else { return Ok(None) };
+        let cover = Cover::new(request, &this.store);
+        let batch = this.store.batch(true);
+        let with = Walking {
+            batch: &batch,
+            cache: &going.cache,
+            tracked: &tracked,
+            cover: &cover,
+            seed: None,
+            hint: Some(&going.hint),
+        };
+        let done = self.walk(&with).and_then(|found| {
+            if found.doubt || found.loose {
+                return Ok(None);
+            }
+            let snapshot = snapshot_of(&found)?;
+            let new_bytes = batch.finish()?;
+            let mut more_files = 0;
+            read::diff(&this.store, &going.from, &snapshot, &mut |change| {
+                let is_file = |state: &PathState| !state.is_absent() && !state.is_dir();
+                more_files += i64::from(is_file(&change.after)) - i64::from(is_file(&change.before));
+                ControlFlow::Continue(())
+            })?;
+            Ok(Some((snapshot, new_bytes, more_files, found)))
+        });
+        let (snapshot, new_bytes, more_files, found) = match done {
+            Ok(Some(done)) => done,
+            other => {
+                resident.failed(going);
+                return other.map(|_| None);
+            }
+        };
+        warnings.extend(found.warnings);
+        warnings.extend(tracked.warning());
+        warnings.extend(cover.warnings());
+        let went = Went { snapshot, more_files, skipped: found.skipped, records: &found.records };
+        let Some((files, skipped)) = resident.went(going, went) else { return Ok(None) };
+        Ok(Some(Captured {
+            snapshot,
+            skipped,
+            // Nothing that was not looked at is proven absent.
+            live: vec![None],
+            files,
+            new_bytes,
+            head: self.repo.as_ref().map(UserRepo::head),
+            in_git: self.repo.is_some(),
+            watched: true,
+            warnings,
+        }))
+    }
+
+    /// Looks everywhere.
+    fn by_walk(mut self, mut resident: Option<&mut Resident>) -> Result<Captured, SnapshotError> {
+        let (this, request) = (self.this, self.request);
+        let mut warnings = std::mem::take(&mut self.warnings);
+        let tracked = self.tracked();
+        let cover = Cover::new(request, &this.store);
+        let (epoch, cache) = match this.options.epoch.current() {
+            Ok(epoch) => (Some(epoch), Cache::load(&this.cache, epoch)),
+            Err(error) => {
+                warnings.push(format!("cannot read the store's epoch, so every file is read again: {error}"));
+                (None, Cache::unusable(&this.cache))
+            }
+        };
+        if let Some(resident) = resident.as_deref_mut().filter(|_| request.write) {
+            resident.walks(&this.root);
         }
-    };
-    let batch = store.batch(request.write).with_plain_trees(known.is_some());
-    let found = walk::run(Setup {
-        root: &root,
-        store,
-        batch: &batch,
-        cache: &cache,
-        sources: &sources,
-        tracked: &tracked,
-        cover: &cover,
-        seed: known.as_ref(),
-        base: request.base.map(|snapshot| (Some(snapshot.tree), Some(snapshot.meta))),
-        policy,
-        temporaries: request.temporaries,
-        reserved: &reserved,
-        write: request.write,
-        start,
-        until,
-        progress: request.progress,
-        room: room(this, request)?,
-        threads: this.options.threads,
-    })?;
+        let known = seed::prepare(this, request, self.repo.as_ref(), &tracked, self.start, self.until);
+        let batch = this.store.batch(request.write).with_plain_trees(known.is_some());
+        let seed = known.as_ref();
+        let with = Walking { batch: &batch, cache: &cache, tracked: &tracked, cover: &cover, seed, hint: None };
+        let found = self.walk(&with)?;
+        let snapshot = snapshot_of(&found)?;
+        let is_name = |name: &[u8]| !request.temporaries.iter().any(|prefix| name.starts_with(prefix));
+        // The directories age while the disk syncs.
+        let (new_bytes, live) = std::thread::scope(|scope| {
+            let looking = scope.spawn(|| {
+                let live = unsettled(&self.root, &found.dirs, self.until, this.options.threads, &is_name);
+                live.into_iter().map(|dir| dir.path.clone()).collect::<Vec<_>>()
+            });
+            let new_bytes = batch.finish();
+            // A thread that panicked has proved nothing.
+            let live = looking.join().unwrap_or_else(|_| found.dirs.iter().map(|dir| dir.path.clone()).collect());
+            (new_bytes, live)
+        });
+        let new_bytes = new_bytes?;
+        warnings.extend(found.warnings);
+        warnings.extend(tracked.warning());
+        warnings.extend(cover.warnings());
+        if request.write {
+            let mut seen: Vec<&[u8]> = found.dirs.iter().map(|dir| &dir.path[..]).collect();
+            seen.sort_unstable();
+            cache.save(&found.records, &seen);
+            if let Some(resident) = resident {
+                let key = epoch.and_then(|epoch| Key::of(request, epoch, &self.sources, tracked.digest));
+                let walked = Walked { snapshot, key, files: found.files, skipped: &found.skipped, loose: found.loose };
+                resident.walked(walked, cache, &found.records, &seen);
+                warnings.extend(resident.warning());
+            }
+        }
+        Ok(Captured {
+            snapshot,
+            skipped: found.skipped,
+            live: live
+                .into_iter()
+                .filter_map(|path| if path.is_empty() { Some(None) } else { RelPath::new(path).ok().map(Some) })
+                .collect(),
+            files: found.files,
+            new_bytes,
+            head: self.repo.as_ref().map(UserRepo::head),
+            in_git: self.repo.is_some(),
+            watched: false,
+            warnings,
+        })
+    }
+}
+
+/// What one walk works with.
+struct Walking<'w> {
+    batch: &'w Batch<'w>,
+    cache: &'w Cache,
+    tracked: &'w Tracked<'w>,
+    cover: &'w Cover<'w>,
+    seed: Option<&'w Seed<'w>>,
+    hint: Option<&'w Hint>,
+}
+
+fn snapshot_of(found: &Found) -> Result<Snapshot, SnapshotError> {
     let missing = |what| SnapshotError::Other { what: "finishing a capture", source: String::from(what).into() };
-    let snapshot = Snapshot {
+    Ok(Snapshot {
         tree: found.ids.0.ok_or_else(|| missing("the root has no tree"))?,
         meta: found.ids.1.ok_or_else(|| missing("the root has no meta tree"))?,
-    };
-    let is_name = |name: &[u8]| !request.temporaries.iter().any(|prefix| name.starts_with(prefix));
-    // The directories age while the disk syncs.
-    let (new_bytes, live) = std::thread::scope(|scope| {
-        let looking = scope.spawn(|| {
-            let live = unsettled(&root, &found.dirs, until, this.options.threads, &is_name);
-            live.into_iter().map(|dir| dir.path.clone()).collect::<Vec<_>>()
-        });
-        let new_bytes = batch.finish();
-        // A thread that panicked has proved nothing.
-        let live = looking.join().unwrap_or_else(|_| found.dirs.iter().map(|dir| dir.path.clone()).collect());
-        (new_bytes, live)
-    });
-    let new_bytes = new_bytes?;
-    if request.write {
-        let mut seen: Vec<&[u8]> = found.dirs.iter().map(|dir| &dir.path[..]).collect();
-        seen.sort_unstable();
-        cache.save(&found.records, &seen);
-    }
-    warnings.extend(found.warnings);
-    warnings.extend(tracked.warning());
-    warnings.extend(cover.warnings());
-    Ok(Captured {
-        snapshot,
-        skipped: found.skipped,
-        live: live
-            .into_iter()
-            .filter_map(|path| if path.is_empty() { Some(None) } else { RelPath::new(path).ok().map(Some) })
-            .collect(),
-        files: found.files,
-        new_bytes,
-        head: repo.as_ref().map(UserRepo::head),
-        in_git: repo.is_some(),
-        warnings,
     })
 }
 

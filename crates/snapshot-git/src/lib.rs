@@ -24,6 +24,7 @@
 //!     temporaries: &[],
 //!     policy: &CapturePolicy::default(),
 //!     write: true,
+//!     watched: false,
 //!     deadline: None,
 //!     progress: &NoProgress,
 //! })?;
@@ -47,12 +48,13 @@ mod store;
 mod tree;
 mod user_repo;
 mod walk;
+mod watch;
 
 use std::{
     io::Read,
     ops::ControlFlow,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use checkpoint_core::{
@@ -65,6 +67,7 @@ pub use other::{OtherObjects, OtherState};
 pub use rules::Globs;
 pub use store::{Fault, Faults};
 pub use user_repo::UserConfig;
+pub use watch::{Event, SystemWatchers, Watcher, Watchers, Writing};
 
 use store::Store;
 
@@ -83,13 +86,24 @@ pub struct Options {
     pub threads: usize,
     /// For tests: lets operations on the store fail.
     pub faults: Option<Arc<dyn Faults>>,
+    /// For a process that stays: watches the workspace, so that a capture that is allowed to
+    /// ([`CaptureRequest::watched`]) looks only where something changed.
+    pub watchers: Option<Arc<dyn Watchers>>,
 }
 
 impl Options {
     /// Two workers, the user's git settings from the environment, nothing left out.
     #[must_use]
     pub fn new(epoch: Arc<dyn Epoch>) -> Self {
-        Self { data_dir: None, leave_out: Vec::new(), config: UserConfig::from_env(), epoch, threads: 2, faults: None }
+        Self {
+            data_dir: None,
+            leave_out: Vec::new(),
+            config: UserConfig::from_env(),
+            epoch,
+            threads: 2,
+            faults: None,
+            watchers: None,
+        }
     }
 }
 
@@ -100,6 +114,7 @@ pub struct GitSnapshots {
     store: Store,
     cache: PathBuf,
     options: Options,
+    resident: Option<Mutex<watch::Resident>>,
 }
 
 impl GitSnapshots {
@@ -115,7 +130,8 @@ impl GitSnapshots {
         if let Some(faults) = &options.faults {
             store.ops().set_faults(Arc::clone(faults));
         }
-        Ok(Self { root, store, cache: cache.to_owned(), options })
+        let resident = options.watchers.clone().map(|watchers| Mutex::new(watch::Resident::new(watchers)));
+        Ok(Self { root, store, cache: cache.to_owned(), options, resident })
     }
 
     /// How many packs the store has, as far as this handle has looked. [`SnapshotBackend::consolidate`] keeps those of
@@ -131,6 +147,22 @@ impl GitSnapshots {
     #[must_use]
     pub fn syncs(&self) -> u64 {
         self.store.syncs()
+    }
+
+    /// Captures of this handle that a watcher saved the walk.
+    #[must_use]
+    pub fn hinted(&self) -> u64 {
+        self.watch(|resident| resident.hinted).unwrap_or(0)
+    }
+
+    /// Why the workspace cannot be watched, where this handle was to and has tried.
+    #[must_use]
+    pub fn unwatched(&self) -> Option<String> {
+        self.watch(|resident| resident.off().map(str::to_owned)).flatten()
+    }
+
+    fn watch<T>(&self, of: impl FnOnce(&watch::Resident) -> T) -> Option<T> {
+        self.resident.as_ref().map(|resident| of(&resident.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
     /// Forgets the trees of dry captures, which are kept in memory until then.

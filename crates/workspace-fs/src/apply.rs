@@ -1,6 +1,6 @@
 //! From one state to another.
 
-use std::io;
+use std::{fs::File, io};
 
 use checkpoint_core::{BlobStore, Change, FsError, Mode, ObjectId, PathState, Temporaries};
 use durable_fs::{Mounts, Stat};
@@ -37,14 +37,14 @@ pub(crate) fn apply(
         }
     };
     let work = Work::new(place, change, names, n, blobs);
-    let seen = work.look()?;
+    let seen = work.observe_entry(blobs)?;
     if seen.state == change.after {
         return Ok(());
     }
     if seen.state != change.before {
         return Err(FsError::Changed { path: change.path.clone(), found: seen.state, stored: None });
     }
-    let Some(stat) = seen.stat else {
+    let Seen { stat: Some(stat), file, .. } = seen else {
         return work.create();
     };
     work.same_mount(&stat)?;
@@ -57,7 +57,7 @@ pub(crate) fn apply(
         (_, PathState::Dir { mode } | PathState::Fifo { mode }) if changes_mode_in_place(change, &stat) => {
             work.change_mode(*mode, &stat)
         }
-        _ => work.replace(&stat),
+        _ => work.replace(&stat, file),
     }
 }
 
@@ -130,7 +130,7 @@ impl Work<'_> {
     /// What was taken out is `before`: gone. Anything else, or a failure: back.
     fn compare_out(&self) -> Result<(), FsError> {
         let failure = match self.observe(&self.swap, self.blobs) {
-            Ok(Seen { state, .. }) if state == self.change.before => match self.discard(&self.swap) {
+            Ok(Seen { state, .. }) if state == self.change.before => match self.remove_as(&self.swap, state.is_dir()) {
                 Ok(()) => return Ok(()),
                 Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty => FsError::NotEmpty { path: self.path.clone() },
                 Err(e) => {
@@ -156,12 +156,13 @@ impl Work<'_> {
     }
 
     /// One thing → another.
-    fn replace(&self, stat: &Stat) -> Result<(), FsError> {
+    fn replace(&self, stat: &Stat, file: Option<File>) -> Result<(), FsError> {
         let Change { before, after, .. } = self.change;
         if before.is_dir() && !self.dir.is_empty(self.name).unwrap_or(true) {
             return Err(FsError::NotEmpty { path: self.path.clone() });
         }
-        let kept = self.kept(stat, is_file(after))?;
+        let kept = self.kept(stat, file.as_ref(), is_file(after))?;
+        drop(file);
         self.write_draft(after, Some(&kept))?;
         if self.workspace.can_exchange() && self.replace_by_exchange()? {
             return Ok(());

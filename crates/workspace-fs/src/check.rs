@@ -16,7 +16,7 @@ pub(crate) fn check(workspace: &RealWorkspace, change: &Change) -> Result<(), Fs
         Err(Unreached::Missing) => return nearest(workspace, &change.path),
         Err(unreached) => return Err(unreached.into_error(&change.path)),
     };
-    let found = place.stat(place.name)?;
+    let found = place.entry().map_err(|e| place.failed(e))?;
     if let Some(found) = &found {
         place.same_mount(found)?;
     }
@@ -31,7 +31,7 @@ pub(crate) fn check(workspace: &RealWorkspace, change: &Change) -> Result<(), Fs
     if changes_mode_in_place(change, &found) {
         return if Place::may_chmod(&found) { Ok(()) } else { Err(FsError::Metadata { path: change.path.clone() }) };
     }
-    place.kept(&found, is_file(&change.after)).map(drop)
+    place.kept(&found, None, is_file(&change.after)).map(drop)
 }
 
 /// A state that no capture describes can be neither compared nor made.
@@ -69,7 +69,7 @@ impl Place<'_> {
     /// Entries can be created and removed in the directory.
     fn writable(&self) -> Result<Stat, FsError> {
         self.dir.check_writable().map_err(|e| self.failed(e))?;
-        let dir = self.dir.stat().map_err(|e| self.failed(e))?;
+        let dir = self.dir_stat().map_err(|e| self.failed(e))?;
         if dir.locked { Err(self.failed(io::ErrorKind::PermissionDenied.into())) } else { Ok(dir) }
     }
 
@@ -82,7 +82,7 @@ impl Place<'_> {
 
     /// The entry is no mount point.
     pub(crate) fn same_mount(&self, found: &Stat) -> Result<(), FsError> {
-        let dir = self.dir.stat().map_err(|e| self.failed(e))?;
+        let dir = self.dir_stat().map_err(|e| self.failed(e))?;
         let same = match (found.mount, dir.mount) {
             (Some(a), Some(b)) => a == b,
             _ => found.device == dir.device,

@@ -13,6 +13,9 @@ use crate::{metadata::Kept, place::mode_of, work::Work};
 
 const CHUNK: usize = 128 << 10;
 
+/// Content up to so many bytes is compared with its id before it is written; larger content is read back.
+const IN_MEMORY: u64 = 256 << 10;
+
 /// The kernel takes no longer text for a link.
 const LONGEST_LINK: u64 = 4096;
 
@@ -79,15 +82,29 @@ impl Work<'_> {
         kept: Option<&Kept>,
         room: u64,
     ) -> Result<Option<(File, u64)>, FsError> {
-        let failed = |e| self.failed(e);
+        let mut from = self.blobs.open_blob(blob).map_err(|e| self.content_failed(e))?;
+        let mut head = Vec::new();
+        from.by_ref()
+            .take(room.min(IN_MEMORY).saturating_add(1))
+            .read_to_end(&mut head)
+            .map_err(|e| self.unreadable(e))?;
+        let whole = head.len() as u64 <= IN_MEMORY;
+        if head.len() as u64 > room {
+            return Ok(None);
+        }
+        if whole {
+            self.is_content(blob, head.len() as u64, &mut head.as_slice())?;
+        }
         self.workspace.point("create a draft");
-        let mut file = self.dir.create_file(&self.draft).map_err(failed)?;
-        let Some(len) = self.copy(blob, &mut file, room)? else { return Ok(None) };
-        file.rewind().map_err(failed)?;
-        // The store does not check what it reads. Damaged content must not take the place of sound content.
-        if self.blobs.hash_blob(len, &mut file).map_err(|e| self.content_failed(e))? != *blob {
-            let source = "its bytes do not have its id".into();
-            return Err(self.content_failed(SnapshotError::Damaged { id: *blob, source }));
+        let mut file = self.dir.create_file(&self.draft).map_err(|e| self.failed(e))?;
+        self.write(&head, &mut file)?;
+        let mut len = head.len() as u64;
+        if !whole {
+            drop(head);
+            let Some(rest) = self.copy(&mut from, &mut file, room - len)? else { return Ok(None) };
+            len += rest;
+            file.rewind().map_err(|e| self.failed(e))?;
+            self.is_content(blob, len, &mut file)?;
         }
         if let Some(kept) = kept {
             self.keep_owner(&self.draft, kept)?;
@@ -98,8 +115,25 @@ impl Work<'_> {
         Ok(Some((file, len)))
     }
 
-    fn copy(&self, blob: &ObjectId, to: &mut File, room: u64) -> Result<Option<u64>, FsError> {
-        let mut from = self.blobs.open_blob(blob).map_err(|e| self.content_failed(e))?;
+    /// The store does not check what it reads. Damaged content must not take the place of sound content.
+    fn is_content(&self, blob: &ObjectId, len: u64, bytes: &mut dyn Read) -> Result<(), FsError> {
+        if self.blobs.hash_blob(len, bytes).map_err(|e| self.content_failed(e))? == *blob {
+            return Ok(());
+        }
+        let source = "its bytes do not have its id".into();
+        Err(self.content_failed(SnapshotError::Damaged { id: *blob, source }))
+    }
+
+    fn write(&self, bytes: &[u8], to: &mut File) -> Result<(), FsError> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.workspace.point("write a draft");
+        to.write_all(bytes).map_err(|e| self.failed(e))
+    }
+
+    /// Copies what is left, and says how much it was; `None` where it is more than `room`.
+    fn copy(&self, from: &mut dyn Read, to: &mut File, room: u64) -> Result<Option<u64>, FsError> {
         let mut chunk = vec![0; CHUNK];
         let mut len = 0;
         loop {
@@ -112,9 +146,7 @@ impl Work<'_> {
             if read as u64 > room - len {
                 return Ok(None);
             }
-            self.workspace.point("write a draft");
-            let bytes = chunk.get(..read).unwrap_or_default();
-            to.write_all(bytes).map_err(|e| self.failed(e))?;
+            self.write(chunk.get(..read).unwrap_or_default(), to)?;
             len += read as u64;
         }
     }

@@ -28,17 +28,18 @@ impl Place<'_> {
     }
 
     /// Reads what is to be kept of what `stat` describes, and fails where it is plain that this user may not set it.
-    pub(crate) fn kept(&self, stat: &Stat, by_file: bool) -> Result<Kept, FsError> {
-        let attributes = if stat.kind == Kind::File && by_file {
-            match self.open_file(self.name)? {
+    /// `open`: that very file, where it is open already.
+    pub(crate) fn kept(&self, stat: &Stat, open: Option<&File>, by_file: bool) -> Result<Kept, FsError> {
+        let attributes = match open {
+            _ if stat.kind != Kind::File || !by_file => None,
+            Some(file) => Some(self.attributes(file)?),
+            None => match self.open_file(self.name)? {
                 Opened::File(file, _) => Some(self.attributes(&file)?),
                 Opened::Other | Opened::Denied => return Err(self.unkept()),
-            }
-        } else {
-            None
+            },
         };
         let kept = Kept { uid: stat.uid, gid: stat.gid, attributes };
-        let dir = self.dir.stat().map_err(|e| self.failed(e))?;
+        let dir = self.dir_stat().map_err(|e| self.failed(e))?;
         if self.may_set(&kept, &dir)? { Ok(kept) } else { Err(self.unkept()) }
     }
 

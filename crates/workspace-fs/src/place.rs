@@ -1,6 +1,6 @@
 //! One path: the directory that holds it, open, and its name there.
 
-use std::{fs::File, io};
+use std::{cell::OnceCell, fs::File, io};
 
 use checkpoint_core::{BlobStore, FsError, Mode, PathState, RelPath, SnapshotError};
 use durable_fs::{Dir, Kind, Stat};
@@ -17,16 +17,20 @@ pub(crate) struct Place<'a> {
     pub(crate) path: &'a RelPath,
     pub(crate) dir: Dir,
     pub(crate) name: &'a [u8],
+    dir_stat: OnceCell<Stat>,
+    entry: OnceCell<Option<Stat>>,
 }
 
 /// What a name holds, and the file it was when that was read.
 pub(crate) struct Seen {
     pub(crate) state: PathState,
     pub(crate) stat: Option<Stat>,
+    /// The very file that was read, where it is one.
+    pub(crate) file: Option<File>,
 }
 
 impl Seen {
-    const NOTHING: Self = Self { state: PathState::Absent, stat: None };
+    const NOTHING: Self = Self { state: PathState::Absent, stat: None, file: None };
 }
 
 /// Permission bits as the core has them.
@@ -34,7 +38,32 @@ pub(crate) fn mode_of(stat: &Stat) -> Mode {
     Mode(u16::try_from(stat.mode & 0o7777).expect("twelve bits fit"))
 }
 
+impl<'a> Place<'a> {
+    pub(crate) fn new(workspace: &'a RealWorkspace, path: &'a RelPath, dir: Dir, name: &'a [u8]) -> Self {
+        Self { workspace, path, dir, name, dir_stat: OnceCell::new(), entry: OnceCell::new() }
+    }
+}
+
 impl Place<'_> {
+    /// What the directory was when this was first asked: its identity, mount and mode are not asked for twice.
+    pub(crate) fn dir_stat(&self) -> io::Result<Stat> {
+        if let Some(known) = self.dir_stat.get() {
+            return Ok(*known);
+        }
+        let found = self.dir.stat()?;
+        Ok(*self.dir_stat.get_or_init(|| found))
+    }
+
+    /// What stood under the path's own name when this was first asked: for the first look at a place that was just
+    /// opened. Whatever comes later asks the directory anew.
+    pub(crate) fn entry(&self) -> io::Result<Option<Stat>> {
+        if let Some(known) = self.entry.get() {
+            return Ok(*known);
+        }
+        let found = self.dir.stat_at(self.name)?;
+        Ok(*self.entry.get_or_init(|| found))
+    }
+
     pub(crate) fn failed(&self, source: io::Error) -> FsError {
         let path = self.path.clone();
         // All names are in one directory on one mount: only layers can come between them.
@@ -55,8 +84,22 @@ impl Place<'_> {
 
     /// Reads what `name`, which is the path's own or a temporary's, holds.
     pub(crate) fn observe(&self, name: &[u8], blobs: &dyn BlobStore) -> Result<Seen, FsError> {
+        self.observe_from(self.stat(name)?, name, blobs)
+    }
+
+    /// The same of the path's own name, in a place that was just opened.
+    pub(crate) fn observe_entry(&self, blobs: &dyn BlobStore) -> Result<Seen, FsError> {
+        self.observe_from(self.entry().map_err(|e| self.failed(e))?, self.name, blobs)
+    }
+
+    fn observe_from(&self, first: Option<Stat>, name: &[u8], blobs: &dyn BlobStore) -> Result<Seen, FsError> {
+        let mut first = Some(first);
         for _ in 0..READ_ATTEMPTS {
-            let Some(stat) = self.stat(name)? else {
+            let found = match first.take() {
+                Some(first) => first,
+                None => self.stat(name)?,
+            };
+            let Some(stat) = found else {
                 return Ok(Seen::NOTHING);
             };
             let mode = mode_of(&stat);
@@ -78,7 +121,7 @@ impl Place<'_> {
                 Kind::Fifo => PathState::Fifo { mode },
                 Kind::Special => PathState::Opaque,
             };
-            return Ok(Seen { state, stat: Some(stat) });
+            return Ok(Seen { state, stat: Some(stat), file: None });
         }
         Err(self.content_failed(SnapshotError::ChangedWhileReading))
     }
@@ -103,7 +146,7 @@ impl Place<'_> {
             return Ok(Read::Again);
         }
         let state = PathState::File { blob, mode: mode_of(&stat) };
-        Ok(Read::Done(Seen { state, stat: Some(stat) }))
+        Ok(Read::Done(Seen { state, stat: Some(stat), file: Some(file) }))
     }
 
     /// Opens a regular file for reading. Whatever else is there is not touched.

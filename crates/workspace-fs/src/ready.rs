@@ -8,13 +8,16 @@ use std::{
     fs::File,
     sync::{
         Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
-    thread,
 };
 
-use checkpoint_core::{BlobStore, Change, FsError, PathState, Temporaries};
+use checkpoint_core::{
+    BlobStore, Change, FsError, PathState, RelPath, Temporaries,
+    parallel::{FOR_DISK, each_in_parallel},
+};
 use durable_fs::Stat;
+use rustix::fs::{Advice, fadvise};
 
 use crate::{
     RealWorkspace,
@@ -23,8 +26,6 @@ use crate::{
     work::Work,
 };
 
-/// So many are made or synced at a time.
-const WORKERS: usize = 8;
 /// Larger files are left to their change: one sync is little beside their bytes.
 const LARGEST: u64 = 1 << 20;
 /// Bytes of one batch, for they all take space on disk at once.
@@ -64,14 +65,13 @@ impl Work<'_> {
     /// what is wrong.
     fn make_ahead(&self, left: &AtomicU64) -> Option<(File, Option<Kept>)> {
         let PathState::File { blob, mode } = &self.change.after else { return None };
-        let found = self.stat(self.name).ok()?;
+        let found = self.entry().ok()?;
         let kept = match &found {
             Some(stat) if self.same_mount(stat).is_err() || changes_mode_in_place(self.change, stat) => return None,
-            Some(stat) => Some(self.kept(stat, true).ok()?),
+            Some(stat) => Some(self.kept(stat, None, true).ok()?),
             None if self.change.before.is_absent() => None,
             None => return None,
         };
-        self.sweep_draft().ok()?;
         let room = left.load(Ordering::Relaxed).min(LARGEST);
         if let Ok(Some((file, len))) = self.draft_file(blob, *mode, kept.as_ref(), room) {
             // Workers may take a little more together than there was.
@@ -79,18 +79,28 @@ impl Work<'_> {
             let _ = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
             return Some((file, kept));
         }
-        // What stays is swept by the change, or by `settle`.
+        // Something has its name already, or it cannot be made. What stays is swept by the change, or by `settle`.
         drop(self.sweep_draft());
         None
     }
+}
 
-    fn sync_ahead(&self, file: &File, kept: Option<Kept>) {
-        self.workspace.point("sync a draft");
-        let synced = file.sync_all().and_then(|()| Stat::of(file));
-        match synced {
+/// A draft that is complete but not synced, its directory no longer open.
+struct Made<'a> {
+    path: &'a RelPath,
+    draft: Vec<u8>,
+    state: PathState,
+    kept: Option<Kept>,
+    file: File,
+}
+
+impl Made<'_> {
+    fn sync(self, workspace: &RealWorkspace) {
+        workspace.point("sync a draft");
+        match self.file.sync_all().and_then(|()| Stat::of(&self.file)) {
             Ok(stat) => {
-                let ready = Ready { state: self.change.after, kept, stat };
-                self.workspace.drafts.all().insert(self.draft.clone(), ready);
+                let ready = Ready { state: self.state, kept: self.kept, stat };
+                workspace.drafts.all().insert(self.draft, ready);
             }
             Err(error) => tracing::debug!(path = %self.path, %error, "a draft is left to its change"),
         }
@@ -108,38 +118,24 @@ pub(crate) fn prepare(
     workspace.drafts.all().clear();
     let left = AtomicU64::new(BATCH);
     let made = Mutex::new(Vec::new());
-    in_parallel(changes, |(n, change)| {
+    each_in_parallel(changes, FOR_DISK, |(n, change)| {
         if describable(change).is_err() {
             return;
         }
         let Ok(place) = workspace.place_to_write(&change.path) else { return };
         let work = Work::new(place, change, names, *n, blobs);
         if let Some((file, kept)) = work.make_ahead(&left) {
-            made.lock().unwrap_or_else(PoisonError::into_inner).push(Mutex::new(Some((work, file, kept))));
+            // Blocks are given out now and for all, so that one commit of the journal can hold what is said of them.
+            let _only_a_hint = fadvise(&file, 0, None, Advice::DontNeed);
+            let one = Made { path: &change.path, draft: work.draft, state: change.after, kept, file };
+            made.lock().unwrap_or_else(PoisonError::into_inner).push(Mutex::new(Some(one)));
         }
     });
     let made = made.into_inner().unwrap_or_else(PoisonError::into_inner);
-    in_parallel(&made, |one| {
+    each_in_parallel(&made, FOR_DISK, |one| {
         let taken = one.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some((work, file, kept)) = taken {
-            work.sync_ahead(&file, kept);
-        }
-    });
-}
-
-/// Does something with each, several at a time. A panic of one is the caller's.
-fn in_parallel<T: Sync>(all: &[T], one: impl Fn(&T) + Sync) {
-    let next = AtomicUsize::new(0);
-    let work = || {
-        while let Some(item) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
-            one(item);
-        }
-    };
-    thread::scope(|scope| {
-        let helpers: Vec<_> = (1..WORKERS.min(all.len())).map(|_| scope.spawn(work)).collect();
-        work();
-        for helper in helpers {
-            helper.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload));
+        if let Some(made) = taken {
+            made.sync(workspace);
         }
     });
 }

@@ -5,15 +5,16 @@ use std::{
     io,
     path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
 
 use checkpoint_core::{
     BlobStore, Change, Facts, FileKind, FsError, PathState, RelPath, Settled, Temporaries, WorkspaceFs,
+    parallel::{FOR_DISK, each_in_parallel},
 };
-use durable_fs::{Descent, Dir, Kind, Mounts};
+use durable_fs::{Descent, Dir, Kind, Mounts, Stat};
 
 use crate::{Crash, NoCrash, place::Place, ready::Drafts};
 
@@ -144,30 +145,33 @@ impl RealWorkspace {
         if path.components().any(checkpoint_core::is_git_name) {
             return Err(reserved());
         }
-        if !self.reserved.is_empty() {
-            self.refuse_reserved(path)?;
+        let place = self.place(path, Mounts::Same)?;
+        if !self.reserved.is_empty() && self.is_reserved(&place).map_err(|e| Unreached::Failed(place.failed(e)))? {
+            return Err(reserved());
         }
-        self.place(path, Mounts::Same)
+        Ok(place)
     }
 
-    /// Looks at what every component is, not at how it is spelled.
-    fn refuse_reserved(&self, path: &RelPath) -> Result<(), Unreached> {
-        let failed = |source| Unreached::Failed(FsError::Io { path: path.clone(), source });
-        let mut at = self.root.descend(b"", Mounts::Any).map_err(|e| unreached(path, e))?;
-        let mut components = path.components().peekable();
-        while let Some(part) = components.next() {
-            match at.stat_at(part).map_err(failed)? {
-                Some(found) if self.reserved.contains(&(found.device, found.inode)) => {
-                    return Err(Unreached::Failed(FsError::Reserved { path: path.clone() }));
-                }
-                Some(found) if found.kind == Kind::Dir && components.peek().is_some() => {
-                    at = at.descend(part, Mounts::Same).map_err(|e| unreached(path, e))?;
-                }
-                // What is wrong with it, if anything, the descent itself will say.
-                _ => break,
+    /// Looks at what the entry and every directory above it are, not at how they are spelled; and at those that hold the
+    /// directory which was opened, so that nothing can be swapped between this look and the write.
+    fn is_reserved(&self, place: &Place<'_>) -> io::Result<bool> {
+        let is = |found: &Stat| self.reserved.contains(&(found.device, found.inode));
+        if place.entry()?.is_some_and(|found| is(&found)) {
+            return Ok(true);
+        }
+        let below_root = place.path.components().count().saturating_sub(1);
+        if below_root == 0 {
+            return Ok(false);
+        }
+        if is(&place.dir_stat()?) {
+            return Ok(true);
+        }
+        for levels in 1..below_root {
+            if is(&place.dir.stat_above(levels)?) {
+                return Ok(true);
             }
         }
-        Ok(())
+        Ok(false)
     }
 
     /// The directory that holds `path`, no link followed.
@@ -177,7 +181,7 @@ impl RealWorkspace {
         let above = bytes.get(..bytes.len() - name.len()).unwrap_or_default();
         let above = above.strip_suffix(b"/").unwrap_or(above);
         match self.root.descend(above, mounts) {
-            Ok(dir) => Ok(Place { workspace: self, path, dir, name }),
+            Ok(dir) => Ok(Place::new(self, path, dir, name)),
             Err(e) => Err(unreached(path, e)),
         }
     }
@@ -209,7 +213,7 @@ fn unreached(path: &RelPath, descent: Descent) -> Unreached {
     }
 }
 
-fn facts(found: durable_fs::Stat) -> Facts {
+fn facts(found: Stat) -> Facts {
     let kind = match found.kind {
         Kind::File => FileKind::File,
         Kind::Link => FileKind::Link,
@@ -227,7 +231,7 @@ impl WorkspaceFs for RealWorkspace {
             Err(Unreached::Failed(e)) => return Err(e),
             Err(_) => return Ok(None),
         };
-        Ok(place.stat(place.name)?.map(facts))
+        Ok(place.entry().map_err(|e| place.failed(e))?.map(facts))
     }
 
     fn root_facts(&self) -> Result<Facts, FsError> {
@@ -238,7 +242,7 @@ impl WorkspaceFs for RealWorkspace {
 
     fn observe(&self, path: &RelPath, blobs: &dyn BlobStore) -> Result<PathState, FsError> {
         match self.place(path, Mounts::Any) {
-            Ok(place) => Ok(place.observe(place.name, blobs)?.state),
+            Ok(place) => Ok(place.observe_entry(blobs)?.state),
             Err(Unreached::Failed(e)) => Err(e),
             Err(_) => Ok(PathState::Absent),
         }
@@ -279,6 +283,13 @@ impl WorkspaceFs for RealWorkspace {
     fn sync(&self, paths: &[RelPath]) -> Result<(), FsError> {
         // Any path of a directory will do: only its parent is looked at.
         let above: BTreeMap<Option<RelPath>, &RelPath> = paths.iter().map(|path| (path.parent(), path)).collect();
-        above.into_values().try_for_each(|path| self.sync_above(path))
+        let above: Vec<&RelPath> = above.into_values().collect();
+        let failed = Mutex::new(None);
+        each_in_parallel(&above, FOR_DISK, |path| {
+            if let Err(error) = self.sync_above(path) {
+                failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            }
+        });
+        failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
     }
 }

@@ -98,7 +98,7 @@ impl Work<'_> {
     fn readable(&self, name: &[u8]) -> Result<Seen, FsError> {
         match self.observe(name, self.blobs) {
             Err(FsError::Blob { .. } | FsError::Io { .. }) => {
-                Ok(Seen { state: PathState::Opaque, stat: self.stat(name)? })
+                Ok(Seen { state: PathState::Opaque, stat: self.stat(name)?, file: None })
             }
             seen => seen,
         }

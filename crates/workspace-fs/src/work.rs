@@ -160,8 +160,16 @@ impl<'a> Work<'a> {
         let Some(found) = self.dir.stat_at(name)? else {
             return Ok(());
         };
+        self.remove_as(name, found.kind == Kind::Dir)
+    }
+
+    /// The same for one that was just looked at. What has become a directory meanwhile stays.
+    pub(crate) fn remove_as(&self, name: &[u8], dir: bool) -> io::Result<()> {
         self.workspace.point("remove a temporary");
-        if found.kind == Kind::Dir { self.dir.remove_dir(name) } else { self.dir.unlink(name) }
+        match if dir { self.dir.remove_dir(name) } else { self.dir.unlink(name) } {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+            done => done,
+        }
     }
 
     /// Removes the draft, finished or not.

@@ -79,7 +79,7 @@ impl Sidecar {
     /// Starts it and opens a session with an open turn.
     pub(crate) fn start(setting: &Setting<'_>) -> Result<Self> {
         let mut rwd = command(setting.rwd);
-        rwd.arg("--data-dir").arg(setting.agent_data()).arg("sidecar").current_dir(setting.scratch);
+        rwd.arg("--data-dir").arg(setting.sidecar_data()).arg("sidecar").current_dir(setting.scratch);
         rwd.env("XDG_CONFIG_HOME", setting.config());
         let mut child = rwd.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let answers = BufReader::new(child.stdout.take().ok_or("no output of the sidecar")?);
@@ -90,7 +90,9 @@ impl Sidecar {
             "session.open",
             &json!({ "session": "bench", "harness": "bench", "roots": [setting.tree.root], "log": "none" }),
         )?;
+        // The first walk says what is to be watched, the second begins with the watches in place.
         sidecar.ask("turn.begin", &json!({ "session": "bench", "turn": 1 }))?;
+        sidecar.capture()?;
         Ok(sidecar)
     }
 

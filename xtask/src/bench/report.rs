@@ -71,6 +71,12 @@ impl Measured<'_> {
         );
         at_most("rwd --version", self.min(Subject::Version), Some(5.0), "ms");
         at_most("hook with nothing to do", self.min(Subject::HookNothing), limit.map(|limit| limit + 20.0), "ms");
+        at_most(
+            "sidecar capture, one change",
+            self.min(Subject::SidecarOne).filter(|_| !self.tree.huge),
+            Some(15.0),
+            "ms",
+        );
         let syncs = |subject| {
             #[expect(clippy::cast_precision_loss, reason = "a handful")]
             self.counts.get(&subject).and_then(|counts| counts.get("sync")).map(|count| *count as f64)

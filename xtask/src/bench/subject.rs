@@ -265,9 +265,14 @@ impl Setting<'_> {
         self.scratch.join("data")
     }
 
-    /// That of hooks and sidecar: a restore beside an open turn waits for it.
+    /// That of hooks: a restore beside an open turn waits for it.
     pub(crate) fn agent_data(&self) -> PathBuf {
         self.scratch.join("data-agent")
+    }
+
+    /// That of the sidecar: a point by anybody else makes it walk.
+    pub(crate) fn sidecar_data(&self) -> PathBuf {
+        self.scratch.join("data-sidecar")
     }
 
     /// The settings of whoever runs this are not what is measured.
@@ -342,7 +347,7 @@ fn prime(setting: &Setting<'_>, with_git: bool) -> Result {
     }
     // The second capture finds nothing racy any more.
     for _ in 0..2 {
-        for data in [setting.data(), setting.agent_data()] {
+        for data in [setting.data(), setting.agent_data(), setting.sidecar_data()] {
             run(setting, &setting.rwd(&data, &["save"]))?;
         }
         std::thread::sleep(Duration::from_millis(50));
@@ -394,7 +399,12 @@ fn one(setting: &Setting<'_>, subject: Subject, sidecar: &mut Option<Sidecar>) -
                 Some(sidecar) => sidecar,
                 None => sidecar.insert(Sidecar::start(setting)?),
             };
-            settled(setting, subject == Subject::SidecarOne)?;
+            // What other subjects changed meanwhile is its past.
+            sidecar.capture()?;
+            if subject == Subject::SidecarOne {
+                setting.touch(&setting.tree.some[setting.tree.some.len() / 2])?;
+            }
+            std::thread::sleep(Duration::from_millis(50));
             return sidecar.capture();
         }
         Subject::Peer(name, act) => return peer::one(setting, name, act),

@@ -4,6 +4,7 @@
 mod crates;
 mod documents;
 mod sources;
+mod test_lines;
 
 use std::{
     collections::BTreeMap,
@@ -96,6 +97,7 @@ fn check() -> Result<Vec<Breach>> {
     breaches.extend(documents::changelog(&tree));
     breaches.extend(documents::codes(&tree));
     breaches.extend(documents::verbs(&tree, &generate::COMMAND()));
+    breaches.extend(test_lines::counts(&tree));
     Ok(breaches)
 }
 

@@ -38,6 +38,8 @@ pub(super) struct Walk {
     pub(super) include: BTreeSet<RelPath>,
     /// Whether objects are stored.
     pub(super) write: bool,
+    /// Whether a watcher may stand for the walk.
+    pub(super) watched: bool,
     /// When to give up.
     pub(super) deadline: Option<std::time::Duration>,
     /// What a plan destroys is guarded even where the store's own ceiling is reached; the disk's floor holds.
@@ -143,6 +145,7 @@ impl Engine {
             temporaries: &temporaries,
             policy: &policy,
             write: how.write,
+            watched: how.watched,
             deadline: how.deadline,
             progress: &*self.parts.progress,
         })?)

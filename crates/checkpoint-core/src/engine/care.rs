@@ -4,12 +4,15 @@ use std::{collections::BTreeSet, time::Duration};
 
 use crate::retention::{Stock, is_due, prune};
 use crate::{
-    Batch, BoundarySeq, Damage, DropReason, EngineError, EngineEvent, GcReport, IndexOp, LiveObjects, LockError,
-    LockMode, Name, OpState, Operation, Point, PointId, PointKind, PointQuery, SessionKey, Snapshot, SnapshotError,
-    Verified, VerifyLevel, check_name,
+    Batch, BoundarySeq, Damage, DropReason, EngineError, EngineEvent, GcReport, IndexError, IndexOp, LiveObjects,
+    LockError, LockMode, Name, OpState, Operation, Point, PointId, PointKind, PointQuery, SessionKey, Snapshot,
+    SnapshotError, Verified, VerifyLevel, check_name,
 };
 
 use super::Engine;
+
+/// How often retention plans anew when others drop the same points.
+const ATTEMPTS: usize = 8;
 
 /// Which points to drop.
 #[derive(Clone, Debug)]
@@ -142,8 +145,24 @@ impl Engine {
         Ok(is_due(sample, turn_ended && self.parts.quota.on_turn_end, &newest))
     }
 
-    /// Applies retention (design § 8). Cheap when nothing is over a limit; never part of a transaction.
+    /// Applies retention (design § 8). Cheap when nothing is over a limit; never part of a transaction, and nothing
+    /// while somebody has the workspace for himself: a purge or a restore works on the points that it has read.
     pub fn prune(&self, own_bytes: u64) -> Result<Vec<PointId>, EngineError> {
+        let _held = match self.parts.lock.acquire(LockMode::Shared, Duration::ZERO) {
+            Err(LockError::Busy) => return Ok(Vec::new()),
+            held => held?,
+        };
+        for _ in 1..ATTEMPTS {
+            match self.prune_once(own_bytes) {
+                // Another process has dropped one of them meanwhile.
+                Err(EngineError::Index(IndexError::Misfit { .. })) => {}
+                done => return done,
+            }
+        }
+        self.prune_once(own_bytes)
+    }
+
+    fn prune_once(&self, own_bytes: u64) -> Result<Vec<PointId>, EngineError> {
         if self.parts.index.open_intent()?.is_some() {
             return Ok(Vec::new());
         }

@@ -5,7 +5,7 @@
 use std::cell::{Cell, OnceCell};
 use std::collections::BTreeSet;
 
-use crate::{EngineError, LogMap, Point, PointQuery, Seq, Session, SessionError, SessionKey};
+use crate::{EngineError, LogMap, Ord, Point, PointQuery, Seq, Session, SessionError, SessionKey};
 
 use super::Engine;
 
@@ -154,11 +154,22 @@ impl Engine {
         known: &[Session],
         with_subagents: bool,
     ) -> Result<Sight, EngineError> {
+        self.sight_after(log, known, with_subagents, None)
+    }
+
+    /// The same of what was recorded after a place.
+    pub(super) fn sight_after(
+        &self,
+        log: &LazyLog<'_>,
+        known: &[Session],
+        with_subagents: bool,
+        after: Option<Ord>,
+    ) -> Result<Sight, EngineError> {
         let line = self.ancestry(log.session(), known)?;
         let subs = if with_subagents { self.subagents(log.session(), known) } else { BTreeSet::new() };
         let sessions = line.iter().map(|(key, _)| key.clone()).chain(subs.iter().cloned()).collect();
         let mut sight = Sight::default();
-        for point in self.parts.index.points(&PointQuery { sessions, ..PointQuery::default() })? {
+        for point in self.parts.index.points(&PointQuery { sessions, after, ..PointQuery::default() })? {
             match line.iter().find(|(key, _)| *key == point.session) {
                 None => sight.subagents.push(point),
                 Some((_, None)) => sight.own.push(point),

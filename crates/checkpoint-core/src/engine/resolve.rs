@@ -20,6 +20,8 @@ const NOT_GUARDS: [PointKind; 7] = [
     PointKind::Manual,
     PointKind::Import,
 ];
+/// So many of the newest places are looked at before all are.
+const OF_LATE: u64 = 256;
 /// So many choices are named in an error.
 const CHOICES: usize = 10;
 
@@ -250,6 +252,14 @@ impl Engine {
         if let Form::Latest(back) = form {
             return self.latest_of(*back, log, known, target);
         }
+        if let Some(after) = self.of_late()? {
+            // Who goes back mostly goes back a little: what was recorded of late answers that, however much there is.
+            let points = self.sight_after(&log, known, false, Some(after))?.own;
+            let mut notes = Vec::new();
+            if let Some((point, cut)) = outright(form, &points, &mut notes) {
+                return Ok(Found { point: Some(point), log, cut, notes });
+            }
+        }
         // Imports come last in the sequence and are from before: they stand in only where nothing of our own is there.
         let (imported, points): (Vec<Point>, Vec<Point>) =
             self.sight(&log, known, false)?.own.into_iter().partition(|p| p.kind == PointKind::Import);
@@ -276,12 +286,7 @@ impl Engine {
                 }
                 (point, CutAt::Before(*turn))
             }
-            Form::TurnStep(turn, step) => {
-                let within = |p: &Point| {
-                    p.turn == Some(*turn) && (p.kind == PointKind::TurnStart || p.step.is_some_and(|s| s <= *step))
-                };
-                (newest(&within), CutAt::Before(*turn))
-            }
+            Form::TurnStep(turn, step) => (newest(&|p| is_within(p, *turn, *step)), CutAt::Before(*turn)),
             Form::Step(step) => by_step(&log, *step, &[&imported[..], &points[..]].concat())?,
             Form::Seq(seq) => {
                 let before = |p: &Point| p.position.as_ref().is_some_and(|position| position.seq <= *seq);
@@ -305,31 +310,41 @@ impl Engine {
         known: &[Session],
         target: &str,
     ) -> Result<Found<'a>, EngineError> {
-        let Sight { own, subagents } = self.sight(&log, known, true)?;
-        let mut points = [own, subagents].concat();
-        if !log.session().is_local() {
-            let local = PointQuery { sessions: vec![SessionKey::local()], ..PointQuery::default() };
-            points.extend(self.parts.index.points(&local)?);
-        }
-        points.sort_by_key(|point| point.ord);
         let wanted = [PointKind::TurnStart, PointKind::Mutation, PointKind::Auto, PointKind::Manual];
-        let mut all = points.iter().rev().filter(|p| p.snapshot.is_some() && wanted.contains(&p.kind));
-        let point = all.nth(back as usize).cloned().ok_or_else(|| self.not_found(target, Some(&points)))?;
+        let among = |after: Option<Ord>| -> Result<_, EngineError> {
+            let Sight { own, subagents } = self.sight_after(&log, known, true, after)?;
+            let mut points = [own, subagents].concat();
+            if !log.session().is_local() {
+                let local = PointQuery { sessions: vec![SessionKey::local()], after, ..PointQuery::default() };
+                points.extend(self.parts.index.points(&local)?);
+            }
+            points.sort_by_key(|point| point.ord);
+            let mut all = points.iter().rev().filter(|p| p.snapshot.is_some() && wanted.contains(&p.kind));
+            Ok((all.nth(back as usize).cloned(), points))
+        };
+        let of_late = match self.of_late()? {
+            Some(after) => among(Some(after))?.0,
+            None => None,
+        };
+        let point = if let Some(point) = of_late {
+            point
+        } else {
+            let (point, points) = among(None)?;
+            point.ok_or_else(|| self.not_found(target, Some(&points)))?
+        };
         // A person's own save belongs to no conversation.
         let log = if point.session.is_local() { LazyLog::new(self, SessionKey::local()) } else { log };
         Ok(Found { point: Some(point), log, cut: CutAt::Point, notes: Vec::new() })
     }
 
+    /// The place after which records are of late; `None` where that is all of them.
+    fn of_late(&self) -> Result<Option<Ord>, EngineError> {
+        Ok(self.parts.index.newest()?.0.checked_sub(OF_LATE).map(Ord))
+    }
+
     fn end_of_turn(&self, turn: Turn, points: &[Point], notes: &mut Vec<String>) -> Result<Option<Point>, EngineError> {
-        let own = |p: &&Point| p.turn == Some(turn) && p.kind == PointKind::TurnEnd;
-        if let Some(point) = points.iter().rev().find(own) {
-            if !point.late.is_empty() {
-                notes.push(format!(
-                    "the end of turn {turn} was captured late: {} changed after it",
-                    paths(point.late.len())
-                ));
-            }
-            return Ok(Some(point.clone()));
+        if let Some((point, _)) = outright(&Form::TurnEnd(turn), points, notes) {
+            return Ok(Some(point));
         }
         // The end was not captured: the next record closed the turn, if the turn is over.
         // The report of its end may have come late, after records of others: it says nothing of where the turn ended.
@@ -359,9 +374,8 @@ impl Engine {
         points: &[Point],
         notes: &mut Vec<String>,
     ) -> Result<Option<Point>, EngineError> {
-        let own = |p: &&Point| p.turn == Some(turn) && p.kind == PointKind::TurnStart;
-        if let Some(point) = points.iter().rev().find(own) {
-            return Ok(Some(point.clone()));
+        if let Some((point, _)) = outright(&Form::TurnStart(turn), points, notes) {
+            return Ok(Some(point));
         }
         let missed = |p: &&Point| p.turn == Some(turn) && p.missed == Some(PointKind::TurnStart);
         let Some(gap) = points.iter().rev().find(missed) else { return Ok(None) };
@@ -485,6 +499,34 @@ impl Engine {
     pub fn newest(&self) -> Result<Ord, EngineError> {
         Ok(self.parts.index.newest()?)
     }
+}
+
+/// The newest of these points that is what an address of a turn asks for, whatever older ones there are.
+fn outright(form: &Form, points: &[Point], notes: &mut Vec<String>) -> Option<(Point, CutAt)> {
+    let newest = |wanted: &dyn Fn(&Point) -> bool| {
+        points.iter().rev().find(|p| p.kind != PointKind::Import && p.snapshot.is_some() && wanted(p)).cloned()
+    };
+    match *form {
+        Form::TurnEnd(turn) => {
+            let point = newest(&|p| p.turn == Some(turn) && p.kind == PointKind::TurnEnd)?;
+            if !point.late.is_empty() {
+                let late = paths(point.late.len());
+                notes.push(format!("the end of turn {turn} was captured late: {late} changed after it"));
+            }
+            Some((point, CutAt::EndOf(turn)))
+        }
+        Form::TurnStart(turn) => {
+            let point = newest(&|p| p.turn == Some(turn) && p.kind == PointKind::TurnStart)?;
+            Some((point, CutAt::Before(turn)))
+        }
+        Form::TurnStep(turn, step) => Some((newest(&|p| is_within(p, turn, step))?, CutAt::Before(turn))),
+        _ => None,
+    }
+}
+
+/// True for a point at the start of a turn or at the end of one of its steps up to `step`.
+fn is_within(point: &Point, turn: Turn, step: Step) -> bool {
+    point.turn == Some(turn) && (point.kind == PointKind::TurnStart || point.step.is_some_and(|s| s <= step))
 }
 
 /// The imported state at the end of a turn: it names the turn and no step.

@@ -1,13 +1,15 @@
 //! Previews and restores: from an address to a plan. What follows is in `transaction`.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use crate::history::{Family, Histories, Interval, histories};
+use crate::history::{Family, Interval, changes_after, history_at};
+use crate::parallel::map_in_parallel;
 use crate::plan::{Coverage, Evidence, PlanInput, new_directories, plan, select};
 use crate::{
-    Attribution, Captured, Change, Cut, EngineError, FilesWhere, FsError, History, IndexError, Member, ObjectId,
-    OpKind, Operation, Ord, Outcome, PathState, Plan, Point, PointKind, Preview, RelPath, RestorePolicy,
+    Attribution, Captured, Change, Consistency, Cut, EngineError, FilesWhere, FsError, History, IndexError, Member,
+    ObjectId, OpKind, Operation, Ord, Outcome, PathState, Plan, Point, PointKind, Preview, RelPath, RestorePolicy,
     RestoreRequest, ReverseRequest, Scope, SessionError, SessionKey, SkipReason, Snapshot, SnapshotError,
 };
 
@@ -245,14 +247,26 @@ impl Engine {
         let interval = Interval::since_latest(&latest.sessions, PointKind::Guard, None);
         let since = self.since(&latest, &captured.snapshot, &interval, false)?;
         let paths: BTreeSet<RelPath> = changes.iter().map(|c| c.path.clone()).collect();
-        let (attribution, target_histories) = self.attribute(order, &latest, &since, &paths)?;
+        let attribution = self.attribute(order, &latest, &since, &paths)?;
+        // Only what is written needs the history that comes with the state it goes to.
+        let target_histories = match history_of_goal(&order.goal).filter(|_| write) {
+            Some((_, upto)) => history_at(&*self.parts.index, upto, &paths)?,
+            None => BTreeMap::new(),
+        };
         let evidence = self.evidence(order, &changes)?;
         let (skipped_then, target) = match &order.goal {
             Goal::Point(point) => (self.skipped_of(point.snapshot)?, Some((**point).clone())),
             Goal::Reverse(operation) => (self.purged_of(operation)?, None),
             Goal::Chat => (Vec::new(), None),
         };
-        let check = |change: &Change| self.check(change);
+        // Most of them will be asked about: together, and each again should it be asked about twice.
+        let checked = map_in_parallel(&changes, |change| self.check(change));
+        let checked: BTreeMap<RelPath, _> = changes.iter().map(|change| change.path.clone()).zip(checked).collect();
+        let checked = RefCell::new(checked);
+        let check = |change: &Change| {
+            let known = checked.borrow_mut().remove(&change.path);
+            known.unwrap_or_else(|| self.check(change))
+        };
         let mut plan = plan(&PlanInput {
             changes,
             skipped_now: &captured.skipped,
@@ -352,17 +366,9 @@ impl Engine {
         latest: &Latest,
         since: &Since,
         paths: &BTreeSet<RelPath>,
-    ) -> Result<(Attributions, BTreeMap<RelPath, History>), EngineError> {
-        let index = &*self.parts.index;
-        let (target, upto) = match &order.goal {
-            // An import's place says nothing of when its state was: everything recorded counts as later.
-            Goal::Point(point) if point.kind == PointKind::Import => (Ord(0), Ord(0)),
-            Goal::Point(point) => (point.ord, point.ord),
-            // The before-state of an operation is its guard's: its history includes what the guard closed.
-            Goal::Reverse(operation) => (operation.ord, Ord(operation.ord.0.saturating_sub(1))),
-            Goal::Chat => return Ok(Default::default()),
-        };
-        let Histories { then, now } = histories(index, upto, paths)?;
+    ) -> Result<Attributions, EngineError> {
+        let Some((target, _)) = history_of_goal(&order.goal) else { return Ok(Attributions::default()) };
+        let now = changes_after(&*self.parts.index, target, paths)?;
         let recent: BTreeMap<&RelPath, &Vec<Member>> =
             since.touches.iter().map(|touch| (&touch.path, &touch.by)).collect();
         let family = Family::of(&order.session, &self.with_origins(&order.session, &latest.sessions));
@@ -380,7 +386,7 @@ impl Engine {
             verdict.uncaptured &= !imported;
             verdict
         };
-        Ok((paths.iter().map(|path| (path.clone(), judge(path))).collect(), then))
+        Ok(paths.iter().map(|path| (path.clone(), judge(path))).collect())
     }
 
     fn evidence(&self, order: &Order, changes: &[Change]) -> Result<Option<Evidence>, EngineError> {
@@ -388,6 +394,7 @@ impl Engine {
         let mut evidence = Evidence {
             usable: point.kind != PointKind::Import
                 && !point.under_intent
+                && point.consistency != Consistency::Watched
                 && point.incarnation == self.parts.place.incarnation,
             live: point.live.iter().cloned().collect(),
             ignored_then: BTreeSet::new(),
@@ -432,6 +439,18 @@ impl Engine {
         })?;
         let id = self.parts.snapshots.hash_blob(text.len() as u64, &mut &*text)?;
         Ok(id.to_string())
+    }
+}
+
+/// After which place a change is later than the goal, and as of which place the histories of the goal's states are.
+fn history_of_goal(goal: &Goal) -> Option<(Ord, Ord)> {
+    match goal {
+        // An import's place says nothing of when its state was: everything recorded counts as later.
+        Goal::Point(point) if point.kind == PointKind::Import => Some((Ord(0), Ord(0))),
+        Goal::Point(point) => Some((point.ord, point.ord)),
+        // The before-state of an operation is its guard's: its history includes what the guard closed.
+        Goal::Reverse(operation) => Some((operation.ord, Ord(operation.ord.0.saturating_sub(1)))),
+        Goal::Chat => None,
     }
 }
 

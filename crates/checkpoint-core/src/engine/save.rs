@@ -63,7 +63,10 @@ impl Engine {
             return Ok(Saved { point, created: false, skipped: Vec::new(), warnings: Vec::new() });
         }
         let started = self.parts.clock.now();
-        let captured = self.walk(&latest, &Walk { write: true, deadline: request.deadline, ..Walk::default() })?;
+        // A turn's start and end, and what somebody asks for, prove what they say: only these do not.
+        let watched = matches!(request.kind, PointKind::Mutation | PointKind::Step) && self.parts.capture.watch;
+        let how = Walk { write: true, deadline: request.deadline, watched, ..Walk::default() };
+        let captured = self.walk(&latest, &how)?;
         let host_state = self.keep_host_state(latest.record.as_ref().and_then(|record| record.host_state))?;
         if let Some(point) = self.duplicate(request, &latest, &captured)?.filter(|p| p.host_state == host_state) {
             let mut ops = Vec::new();
@@ -417,6 +420,9 @@ fn note_of(request: &SaveRequest) -> Option<String> {
 }
 
 fn consistency(captured: &Captured) -> Consistency {
+    if captured.watched {
+        return Consistency::Watched;
+    }
     if captured.live.is_empty() { Consistency::Quiet } else { Consistency::Live }
 }
 

@@ -1,7 +1,6 @@
 //! The rewind transaction (design § 7): approve → lock → guard → re-plan → intent → apply → fork → done.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,6 +10,8 @@ use crate::{
     PointKind, Preview, RelPath, SaveRequest, Session, SnapshotError, Status, Temporaries, Written,
 };
 
+use crate::parallel::{FOR_DISK, each_in_parallel, map_in_parallel};
+
 use super::attribution::Walk;
 use super::fork::fork_request;
 use super::restore::{Draft, Goal, Order};
@@ -19,11 +20,8 @@ use super::{Engine, Locked};
 /// How a batch that opens a transaction is made again when a gap was recorded meanwhile.
 const ATTEMPTS: usize = 16;
 
-/// Paths written at a time: they mostly wait for the disk.
-const WRITERS: usize = 8;
-
-/// So many are made ready together: each keeps two descriptors open until it is synced.
-const TOGETHER: usize = 128;
+/// So many are made ready together: each keeps a descriptor open until it is synced.
+const TOGETHER: usize = 256;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -168,9 +166,11 @@ impl Engine {
 
     /// Every byte that is needed must be there, and be the recorded one, before anything is touched (K-07).
     fn refuse_unreadable(&self, order: &Order, plan: &Plan) -> Result<(), EngineError> {
-        for change in &plan.changes {
+        let whole = |blob: Option<ObjectId>| blob.map_or(Ok(()), |blob| self.parts.snapshots.check_blob(&blob));
+        let read = map_in_parallel(&plan.changes, |change| (whole(change.after.blob()), whole(change.before.blob())));
+        for (change, (after, before)) in plan.changes.iter().zip(read) {
             if let Some(blob) = change.after.blob()
-                && let Err(error) = self.parts.snapshots.check_blob(&blob)
+                && let Err(error) = after
             {
                 let how = match error {
                     SnapshotError::Missing { .. } => "missing from the store",
@@ -186,11 +186,9 @@ impl Engine {
                     Goal::Chat => EngineError::Snapshot(SnapshotError::Missing { id: blob }),
                 });
             }
-            if let Some(blob) = change.before.blob() {
-                // What is about to be destroyed must be readable from the store, byte for byte, not only be listed
-                // there: its last good copy may be the one in the workspace.
-                self.parts.snapshots.check_blob(&blob).map_err(|source| EngineError::Guard { source })?;
-            }
+            // What is about to be destroyed must be readable from the store, byte for byte, not only be listed there: its
+            // last good copy may be the one in the workspace.
+            before.map_err(|source| EngineError::Guard { source })?;
         }
         Ok(())
     }
@@ -318,19 +316,9 @@ impl Engine {
                 prepared.extend(run.iter().map(|(n, _)| *n));
                 self.parts.files.prepare(run, temporaries, &*self.parts.snapshots);
             }
-            let next = AtomicUsize::new(0);
-            let work = || {
-                while lock(&stopped).is_none() {
-                    let Some((n, change)) = run.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
+            each_in_parallel(run, FOR_DISK, |(n, change)| {
+                if lock(&stopped).is_none() {
                     one(*n, change);
-                }
-            };
-            std::thread::scope(|scope| {
-                let helpers: Vec<_> = (1..WRITERS.min(run.len())).map(|_| scope.spawn(work)).collect();
-                work();
-                for helper in helpers {
-                    // A panic of a worker is this thread's panic.
-                    helper.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload));
                 }
             });
         }
@@ -385,9 +373,10 @@ impl Engine {
 
     /// Paths that no longer hold what was written.
     pub(super) fn overtaken(&self, changes: &[Change]) -> Result<Vec<RelPath>, FsError> {
+        let observe = |change: &Change| self.parts.files.observe(&change.path, &*self.parts.snapshots);
         let mut overtaken = Vec::new();
-        for change in changes {
-            let found = match self.parts.files.observe(&change.path, &*self.parts.snapshots) {
+        for (change, found) in changes.iter().zip(map_in_parallel(changes, observe)) {
+            let found = match found {
                 Err(error) if is_being_written(&error) => PathState::Opaque,
                 found => found?,
             };

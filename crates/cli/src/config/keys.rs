@@ -162,6 +162,13 @@ pub(crate) const KEYS: &[Key] = &[
         about: "read every file at every capture",
     },
     Key {
+        name: "capture.watch",
+        kind: Kind::Bool,
+        default: || Value::Bool(true),
+        workspace: Trust::No,
+        about: "in a process that stays: points before a tool look only where the system says that something changed",
+    },
+    Key {
         name: "hook.deadline_ms",
         kind: Kind::Count,
         default: || Value::Int(1500),

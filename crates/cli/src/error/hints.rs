@@ -44,11 +44,17 @@ pub(super) fn hints(error: &CliError, typed: &Typed) -> Vec<String> {
         CliError::Data(DataError::OtherIndex { existing, .. }) => {
             vec![format!("leave --index out, or say --index {existing}")]
         }
+        CliError::Data(DataError::Index(checkpoint_core::IndexError::ReadOnly)) => read_only_hints(),
         CliError::Data(DataError::Damaged { .. } | DataError::Index(_)) => vec![typed.other(&["doctor"])],
         CliError::Data(DataError::Format { .. }) => vec!["a newer rwd wrote it: update rwd".into()],
         CliError::Data(DataError::Busy { .. }) => vec!["try again when it is done".into()],
+        _ if super::code(error) == "read-only-store" => read_only_hints(),
         _ => Vec::new(),
     }
+}
+
+fn read_only_hints() -> Vec<String> {
+    vec!["the data directory may not be written: make it writable, or use another with --data-dir DIR".into()]
 }
 
 fn clap_hints(error: &clap::Error, typed: &Typed) -> Vec<String> {
@@ -124,8 +130,12 @@ fn engine_hints(error: &EngineError, typed: &Typed, facts: &Facts) -> Vec<String
         EngineError::Lock(LockError::Busy) | EngineError::Index(checkpoint_core::IndexError::Busy) => {
             vec!["try again when it is done".into()]
         }
+        EngineError::Guard { source } if source.is_read_only() => read_only_hints(),
+        EngineError::Index(checkpoint_core::IndexError::ReadOnly) => read_only_hints(),
+        EngineError::Snapshot(error) if error.is_read_only() => read_only_hints(),
         EngineError::UnknownPath { .. } => vec!["paths are literal and relative to the current directory".into()],
-        EngineError::Snapshot(checkpoint_core::SnapshotError::NoSpace { .. })
+        EngineError::Guard { source: checkpoint_core::SnapshotError::NoSpace { .. } }
+        | EngineError::Snapshot(checkpoint_core::SnapshotError::NoSpace { .. })
         | EngineError::Index(checkpoint_core::IndexError::NoSpace) => {
             vec![format!("to make room: {}", typed.other(&["gc"]))]
         }

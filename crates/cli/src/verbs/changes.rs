@@ -35,6 +35,7 @@ pub(super) fn now(opened: &Opened) -> Result<Snapshot, CliError> {
         temporaries: &temporaries,
         policy: &opened.settings.capture(),
         write: false,
+        watched: false,
         deadline: None,
         progress: &NoProgress,
     })?;

@@ -78,6 +78,7 @@ fn milliseconds(begun: Instant) -> u64 {
 
 pub(crate) const fn consistency(consistency: Consistency) -> &'static str {
     match consistency {
+        Consistency::Watched => "watched",
         Consistency::Live => "live",
         Consistency::Quiet => "quiet",
     }

@@ -136,7 +136,7 @@ impl Workspaces for Shop {
         }
         let (_, located) = compose::register_at(self.data.clone(), &start, home.as_deref(), false).map_err(failure)?;
         let index = located.open_index(self.index).map_err(failure)?;
-        let snapshots = Arc::new(located.open_store().map_err(failure)?);
+        let snapshots = Arc::new(located.open_resident_store().map_err(failure)?);
         let files = Arc::new(located.open_files().map_err(failure)?);
         let lock = Arc::new(located.dir.lock());
         let others = located.overlapping().map_err(failure)?.len();

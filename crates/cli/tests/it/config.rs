@@ -18,7 +18,7 @@ fn list_get_set() {
     sandbox.json(2, &["config", "get", "no.such"]);
     sandbox.json(2, &["config", "set", "restore.guard", "maybe"]);
     let json = sandbox.json(0, &["config", "list"]);
-    assert_eq!(json["settings"].as_array().unwrap().len(), 22);
+    assert_eq!(json["settings"].as_array().unwrap().len(), 23);
 }
 
 /// Malformed: refuse, naming key and origin.

@@ -228,3 +228,28 @@ fn seventy_captures_leave_few_packs() {
     assert!(fewest < 33);
     sandbox.ok(&["verify", "--rehash"]);
 }
+
+/// Going back over many files: what each costs beside the walk of the guard. A directory is opened by one call however deep
+/// it lies, once for each of check, draft, exchange and reading back; the file that is read is the one whose attributes
+/// are taken over; directories are synced once for all.
+#[test]
+fn restoring_a_file_costs_few_looks_and_one_sync() {
+    let sandbox = world(true);
+    for n in 0..FILES {
+        sandbox.write(format!("d{}/e{}/f{n}", n % 5, n % 2), format!("rewritten {n}"));
+    }
+    pause();
+    sandbox.ok(&["save"]);
+    let Some(walk) = calls(&sandbox, &["-q", "save"]) else { return };
+    let Some(calls) = calls(&sandbox, &["-q", "to", "latest~1", "--yes"]) else { return };
+    let files = u32::try_from(FILES).unwrap();
+    let each = |is: fn(&Call) -> bool| {
+        let beside = count(&calls, is).saturating_sub(count(&walk, is));
+        f64::from(u32::try_from(beside).unwrap()) / f64::from(files)
+    };
+    assert_eq!(std::fs::read(sandbox.work().join("d1/e1/f1")).unwrap(), b"content 1");
+    let (stats, opens) = (each(Call::is_stat), each(|call| call.name.starts_with("open")));
+    let (syncs, renames) = (each(Call::is_sync), each(|call| call.name.starts_with("rename")));
+    assert!(stats < 23.5 && opens < 10.5, "{stats:.2} stats, {opens:.2} opens a file");
+    assert!(syncs < 1.25 && renames < 2.1, "{syncs:.2} syncs, {renames:.2} renames a file");
+}

@@ -210,6 +210,10 @@ fn read_only() {
         let ran = sandbox.rwd(&[&["--json"][..], args].concat());
         assert_eq!(ran.code, 1, "{args:?}: {ran:?}");
         assert!(ran.out.to_lowercase().contains("read-only"), "{args:?}: {ran:?}");
+        let error: Value = serde_json::from_str(&ran.out).unwrap();
+        let (code, hint) = (&error["error"]["code"], &error["error"]["hints"][0]);
+        assert!(["read-only-store", "guard-failed"].iter().any(|known| code == known), "{args:?}: {error}");
+        assert!(hint.as_str().is_some_and(|hint| hint.contains("--data-dir")), "{args:?}: {error}");
     }
     hook(&sandbox);
     assert_eq!(sandbox.tree(), before);

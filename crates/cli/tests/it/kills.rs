@@ -200,3 +200,65 @@ fn many_processes_at_once_are_some_serial_order() {
     assert_eq!(sandbox.json(0, &["verify", "--rehash"])["damaged"], serde_json::json!([]));
     println!("writers: 8 processes, {} commands, explained by the order of the log", done.len());
 }
+
+/// Issue 6, part 3: what collects, drops and takes out works beside those who save and go back. No collection takes what
+/// somebody else is about to rely on: every point that is listed is whole, and the files are those of some point.
+#[test]
+fn collecting_pruning_and_purging_beside_writers_leave_every_point_whole() {
+    let sandbox = Sandbox::new();
+    sandbox.write("shared", "0");
+    sandbox.ok(&["config", "set", "retention.max_turns", "6"]);
+    sandbox.ok(&["save", "--name", "first"]);
+    let rounds = std::env::var("RWD_KILLS").map_or(5, |count| count.parse::<u64>().unwrap() / 10);
+    let work = |n: u64| {
+        let mut dice = Dice::new(n + 100);
+        let (session, secret) = (format!("s{}", n % 3), format!("secret-{n}"));
+        for round in 0..rounds {
+            // Each writes files of its own, so that whatever is there is of some moment.
+            sandbox.write(format!("own-{n}"), format!("{n} in round {round}"));
+            sandbox.write(&secret, format!("password {n} {round}"));
+            let glob = format!("/{secret}");
+            let args: Vec<&str> = match dice.roll(8) {
+                0..=3 => vec!["save", "--session", &session],
+                4 => vec!["gc"],
+                5 => vec!["purge", "--match", &glob, "--yes"],
+                6 => to("first"),
+                _ => vec!["undo", "--yes", "--overwrite-drift", "--with-others"],
+            };
+            let whole = [&["--json"][..], &args].concat();
+            let ran = ran(&mut sandbox.command(&whole));
+            // Somebody writes all the time: what was planned may have changed, and that is an answer.
+            assert!(matches!(ran.code, 0 | 2 | 3 | 4 | 6 | 11), "{args:?}: {ran:?}");
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8)
+            .map(|n| {
+                let work = &work;
+                scope.spawn(move || work(n))
+            })
+            .collect();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    });
+    assert_eq!(sandbox.json(0, &["status"])["unfinished"], Value::Null);
+    sandbox.ok(&["save"]);
+    sandbox.ok(&["gc"]);
+    let verified = sandbox.json(0, &["verify", "--rehash"]);
+    assert_eq!((&verified["damaged"], &verified["store"]), (&serde_json::json!([]), &serde_json::json!([])));
+    let points = sandbox.json(0, &["log", "--all"]);
+    for point in points["points"].as_array().unwrap() {
+        assert_eq!(point["restorable"], true, "{point}");
+        let went = sandbox.rwd(&["to", point["id"].as_str().unwrap(), "--yes", "--overwrite-drift", "--with-others"]);
+        // Restored, or there already.
+        assert!(matches!(went.code, 0 | 6), "{went:?}");
+    }
+    // Nobody is at work now, so a secret goes for good.
+    sandbox.ok(&["purge", "--match", "/secret-*", "--yes"]);
+    for point in sandbox.json(0, &["log", "--all"])["points"].as_array().unwrap() {
+        let shown = sandbox.rwd(&["diff", point["id"].as_str().unwrap(), "--json"]);
+        assert!(!shown.out.contains("password"), "{shown:?}");
+    }
+    assert!(sandbox.json(0, &["verify", "--rehash"])["damaged"].as_array().unwrap().is_empty());
+}

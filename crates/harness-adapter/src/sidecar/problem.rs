@@ -155,6 +155,10 @@ fn hints(error: &EngineError) -> Vec<String> {
         EngineError::Snapshot(SnapshotError::NoSpace { .. }) | EngineError::Index(IndexError::NoSpace) => {
             "gc makes room"
         }
+        EngineError::Index(IndexError::ReadOnly) => "the data directory may not be written",
+        EngineError::Snapshot(source) | EngineError::Guard { source } if source.is_read_only() => {
+            "the data directory may not be written"
+        }
         EngineError::Nothing { hint: Some(hint), .. } => return vec![hint.clone()],
         _ => return Vec::new(),
     };

@@ -27,6 +27,7 @@ fn cut_entry(cut: &Cut) -> CutEntry {
 
 pub(super) const fn consistency(consistency: Consistency) -> &'static str {
     match consistency {
+        Consistency::Watched => "watched",
         Consistency::Live => "live",
         Consistency::Quiet => "quiet",
     }

@@ -120,7 +120,7 @@ proptest! {
     }
 
     #[test]
-    fn tn15_a_head_that_is_cut_off_is_an_error(cut in any::<Index>(), layout in layouts()) {
+    fn a_head_that_is_cut_off_is_an_error(cut in any::<Index>(), layout in layouts()) {
         let whole = file(&head(), &[], &layout);
         let cut = cut.index(whole.len());
         let dir = tempfile::tempdir().unwrap();

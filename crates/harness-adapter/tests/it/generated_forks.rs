@@ -144,7 +144,7 @@ proptest! {
     }
 
     #[test]
-    fn tn21_a_cut_inside_a_turn_is_refused_or_closed(session in sessions(), layout in layouts(), at in any::<Index>()) {
+    fn a_cut_inside_a_turn_is_refused_or_closed(session in sessions(), layout in layouts(), at in any::<Index>()) {
         let scene = Scene::new(&session, &layout, None);
         let logs = scene.logs();
         let open = scene.turns().1;

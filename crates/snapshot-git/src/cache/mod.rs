@@ -39,6 +39,8 @@ pub(crate) struct Cache {
     /// The file as it was opened: another process may put a new one in its place, but never changes what is there.
     file: Option<File>,
     index: HashMap<u64, Place>,
+    /// Bodies of newer records that the file need not have.
+    newer: HashMap<u64, Box<[u8]>>,
     /// Nothing but a rewrite makes the file usable again: another epoch, damage, or no file yet.
     rewrite: bool,
     off: bool,
@@ -76,8 +78,15 @@ pub(crate) fn frame(out: &mut Vec<u8>, body: &[u8]) {
 impl Cache {
     /// Looks through the cache. Never fails: what cannot be read, or belongs to another epoch, is empty.
     pub(crate) fn load(path: &Path, epoch: u64) -> Self {
-        let mut cache =
-            Self { path: path.to_owned(), epoch, file: None, index: HashMap::new(), rewrite: true, off: false };
+        let mut cache = Self {
+            path: path.to_owned(),
+            epoch,
+            file: None,
+            index: HashMap::new(),
+            newer: HashMap::new(),
+            rewrite: true,
+            off: false,
+        };
         let Ok(file) = File::open(path) else { return cache };
         let mut through = Window::new(&file, AT_A_TIME);
         if !through.take(HEADER).is_ok_and(|start| start == Some(&header(epoch)[..])) {
@@ -97,11 +106,39 @@ impl Cache {
 
     /// A cache that knows nothing and is never written.
     pub(crate) fn unusable(path: &Path) -> Self {
-        Self { path: path.to_owned(), epoch: 0, file: None, index: HashMap::new(), rewrite: true, off: true }
+        Self {
+            path: path.to_owned(),
+            epoch: 0,
+            file: None,
+            index: HashMap::new(),
+            newer: HashMap::new(),
+            rewrite: true,
+            off: true,
+        }
+    }
+
+    /// Takes framed records for newer than those of the file, for a process that goes on with this cache.
+    pub(crate) fn remember(&mut self, mut records: &[u8]) {
+        while let Some((frame, rest)) = records.split_at_checked(FRAME) {
+            let Some(len) = record::Reader(frame).u32() else { return };
+            let Some((body, rest)) = rest.split_at_checked(len as usize) else { return };
+            if let Some(path) = Record::path_of(body) {
+                self.newer.insert(key(path), body.into());
+            }
+            records = rest;
+        }
+    }
+
+    /// Bytes of records that are held in memory.
+    pub(crate) fn remembered(&self) -> usize {
+        self.newer.values().map(|body| body.len()).sum()
     }
 
     /// The newest record of a directory.
     pub(crate) fn find(&self, path: &[u8]) -> Option<Record> {
+        if let Some(body) = self.newer.get(&key(path)) {
+            return Record::parse(body.clone()).filter(|record| record.path() == path);
+        }
         let place = self.index.get(&key(path))?;
         let mut body = vec![0; place.len as usize];
         self.file.as_ref()?.read_exact_at(&mut body, place.at + FRAME as u64).ok()?;

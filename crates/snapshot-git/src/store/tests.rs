@@ -557,3 +557,21 @@ mod damage {
         }
     }
 }
+
+/// An object that announces far more than there can be is refused before anybody takes the memory: a store of a few
+/// hundred bytes once cost gix two gigabytes.
+#[test]
+fn an_object_that_announces_the_impossible_costs_no_memory() {
+    let (dir, store) = store();
+    let body = format!("blob {}\0tiny", 2_u64 << 30);
+    let mut room = vec![0; zlib_rs::compress_bound(body.len())];
+    let (packed, _) = zlib_rs::compress_slice(&mut room, body.as_bytes(), zlib_rs::DeflateConfig::new(1));
+    let id = blob(b"what it should have been");
+    let hex = id.to_string();
+    let at = dir.path().join("git/objects").join(&hex[..2]);
+    fs::create_dir_all(&at).unwrap();
+    fs::write(at.join(&hex[2..]), packed).unwrap();
+    let refused = store.foreign(&id).unwrap_err();
+    let causes = format!("{refused:?}");
+    assert!(matches!(refused, SnapshotError::Damaged { .. }) && causes.contains("announces more"), "{causes}");
+}

@@ -30,6 +30,7 @@ use crate::{
     rules::{Digest, GITIGNORE, Level, MAX_RULE_FILE, RWDIGNORE, RuleFile, digest},
     seed::Seed,
     store::{object_id, to_core},
+    watch::Visit,
 };
 
 pub(super) const DIR_FLAGS: OFlags =
@@ -47,6 +48,8 @@ struct Here<'n> {
     level: Arc<Level>,
     /// Path of the directory from the repository's top, with a slash at the end.
     full: Vec<u8>,
+    /// Its files are what they were, as the hint has it.
+    passed: bool,
 }
 
 /// A rule file of the directory under way: its rules, and its content where that had to be read.
@@ -142,6 +145,12 @@ impl<'a> Walk<'a> {
             node.record.get_or_init(|| record);
         }
         let record = node.record.get();
+        let visit = self.visit(&node.path);
+        if visit != Visit::All && !self.is_base(node, record) {
+            self.doubt();
+            return Err(Outcome::Gone);
+        }
+        let passed = visit == Visit::Through;
         let known = record.filter(|r| {
             let (old, new) = (&r.head.stamp, &facts.stamp);
             trust.local
@@ -153,11 +162,18 @@ impl<'a> Walk<'a> {
                 && [r.head.tree, r.head.meta].iter().flatten().all(|id| self.has(id))
         });
         if let Some(record) = known
-            && self.by_record(hand, node, &fd, record)
+            && self.by_record(hand, node, &fd, record, passed)
         {
             return Ok(());
         }
         self.by_listing(hand, node, &fd, record, trust, settled)
+    }
+
+    /// Does the record describe the directory as the base has it? Only then can what is below it be taken over.
+    fn is_base(&self, node: &Node, record: Option<&Record>) -> bool {
+        let ids = if node.is_root() { self.s.base } else { node.recorded_ids() };
+        let plain = |r: &&Record| !r.has(dir_flag::LOOSE_RULES) && !r.has(dir_flag::COLLAPSED);
+        node.closed.is_none() && record.filter(plain).is_some_and(|r| Some((r.head.tree, r.head.meta)) == ids)
     }
 
     fn full(&self, node: &Node) -> Vec<u8> {
@@ -194,7 +210,14 @@ impl<'a> Walk<'a> {
     // ---- by record
 
     /// Walks by the record: known names only, without listing. False, with nothing done, when it does not apply.
-    fn by_record(&self, hand: &mut Hand<'a>, node: &Arc<Node>, fd: &Arc<OwnedFd>, record: &Record) -> bool {
+    fn by_record(
+        &self,
+        hand: &mut Hand<'a>,
+        node: &Arc<Node>,
+        fd: &Arc<OwnedFd>,
+        record: &Record,
+        passed: bool,
+    ) -> bool {
         // Entries are sorted by name, so that the names that matter beforehand come first.
         let mut looked: [Option<(&CStr, super::facts::Facts)>; 2] = [None; 2];
         let mut files = [None, None];
@@ -242,7 +265,7 @@ impl<'a> Walk<'a> {
         if !no_temporaries && record.entries().any(|e| self.is_temporary(e.name.to_bytes())) {
             return false;
         }
-        let here = Here { node, fd, closed, level, full };
+        let here = Here { node, fd, closed, level, full, passed };
         {
             let mut state = node.state();
             state.over_record = true;
@@ -277,12 +300,13 @@ impl<'a> Walk<'a> {
             What::File(stamp, _) | What::Link(stamp, _) if known.flags == 0 => {
                 let kind = if matches!(known.what, What::File(..)) { FileType::RegularFile } else { FileType::Symlink };
                 // Directories are only walked by record on local file systems, where every field of a stamp counts.
-                let same = seen.map_or_else(|| stat_at(fd, entry.name), Ok).is_ok_and(|facts| {
-                    facts.stamp == stamp
-                        && facts.kind == kind
-                        && facts.mode == known.mode
-                        && facts.dev == record.head.dev
-                });
+                let same = here.passed
+                    || seen.map_or_else(|| stat_at(fd, entry.name), Ok).is_ok_and(|facts| {
+                        facts.stamp == stamp
+                            && facts.kind == kind
+                            && facts.mode == known.mode
+                            && facts.dev == record.head.dev
+                    });
                 if same {
                     self.tick(hand);
                     hand.found.files += 1;
@@ -368,7 +392,7 @@ impl<'a> Walk<'a> {
             let (git, rwd) = (load(GITIGNORE), load(RWDIGNORE));
             level = level.enter(full.len(), git, rwd);
         }
-        let here = Here { node, fd, closed, level, full };
+        let here = Here { node, fd, closed, level, full, passed: false };
         {
             let mut state = node.state();
             state.closed = closed;
@@ -484,10 +508,23 @@ impl<'a> Walk<'a> {
             Verdict::Skip(why, flags) => Self::note_skip(hand, node, name.to_bytes(), why, is_dir, flags, recorded),
             Verdict::Leaf(flags) => self.leaf_entry(hand, node, here.fd, name, flags, recorded),
             Verdict::Dir(how) => {
-                let child = node.child(name.to_owned(), node.join(name.to_bytes()), here.level.clone(), how);
+                let path = node.join(name.to_bytes());
+                if let Some(known) = recorded.filter(|known| self.is_passed(&path, how, *known)) {
+                    let Known { what, mode, flags } = known;
+                    return Self::note(hand, node, Entry { name: name.to_bytes().into(), what, mode, flags }, recorded);
+                }
+                let child = node.child(name.to_owned(), path, here.level.clone(), how);
                 self.push(hand, node, Job::Dir(child));
             }
         }
+    }
+
+    /// True for a directory that is as the record above it says, with all that is below.
+    fn is_passed(&self, path: &[u8], how: Child, known: Known) -> bool {
+        matches!(known.what, What::Dir(..))
+            && (known.flags, how.flags) == (0, 0)
+            && how.closed.is_none()
+            && self.visit(path) == Visit::Skip
     }
 
     fn note_skip(

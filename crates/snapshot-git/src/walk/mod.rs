@@ -31,6 +31,7 @@ use crate::{
     rules::{Blobs, Cover, RuleFile, Sources, Tracked},
     seed::Seed,
     store::{Batch, Store, Worker, object_id, to_core, to_gix},
+    watch::{Hint, Visit},
 };
 
 pub(crate) use facts::{Facts, Trust, WINDOW, now};
@@ -88,6 +89,8 @@ pub(crate) struct Setup<'a> {
     /// Bytes that the store may still grow by.
     pub(crate) room: u64,
     pub(crate) threads: usize,
+    /// Where to look; `None`: everywhere. What is not looked at is taken over from the base, whose records the cache has.
+    pub(crate) hint: Option<&'a Hint>,
 }
 
 /// What a walk found.
@@ -100,6 +103,10 @@ pub(crate) struct Found {
     /// Framed records for the cache.
     pub(crate) records: Vec<u8>,
     pub(crate) warnings: Vec<String>,
+    /// Rule files that are left out themselves decide about something.
+    pub(crate) loose: bool,
+    /// The hint cannot be followed: what was found counts for nothing.
+    pub(crate) doubt: bool,
 }
 
 /// Whether the files are in order, and the files: size, directory, name.
@@ -132,6 +139,7 @@ pub(crate) struct Walk<'a> {
     /// Rule files that are not captured.
     loose_rules: Mutex<LooseRules>,
     stop: AtomicBool,
+    doubt: AtomicBool,
     failure: Mutex<Option<SnapshotError>>,
     root: Mutex<Option<Outcome>>,
     warnings: Mutex<Vec<String>>,
@@ -173,6 +181,7 @@ pub(crate) fn run(setup: Setup<'_>) -> Result<Found, SnapshotError> {
         claimed: AtomicU64::new(0),
         loose_rules: Mutex::default(),
         stop: AtomicBool::new(false),
+        doubt: AtomicBool::new(false),
         failure: Mutex::default(),
         root: Mutex::default(),
         warnings: Mutex::default(),
@@ -196,6 +205,9 @@ pub(crate) fn run(setup: Setup<'_>) -> Result<Found, SnapshotError> {
         });
         first.into_iter().chain(rest).collect()
     });
+    if walk.doubt.load(Ordering::Acquire) {
+        return Ok(Found { doubt: true, ..Found::default() });
+    }
     if let Some(error) = lock(&walk.failure).take() {
         return Err(error);
     }
@@ -207,6 +219,7 @@ pub(crate) fn run(setup: Setup<'_>) -> Result<Found, SnapshotError> {
         all.records.extend(found.records);
     }
     all.skipped.sort_unstable();
+    all.loose = !lock(&walk.loose_rules).is_empty();
     all.warnings = std::mem::take(&mut *lock(&walk.warnings));
     match lock(&walk.root).take() {
         Some(Outcome::Captured(ids)) => all.ids = ids,
@@ -297,6 +310,17 @@ impl<'a> Walk<'a> {
         let mut late = lock(&self.late);
         late.0 = false;
         late.1.push((size, node.clone(), leaf));
+    }
+
+    /// Ends a walk that goes by a hint: what it was to start from is not what it was taken for.
+    fn doubt(&self) {
+        self.doubt.store(true, Ordering::Release);
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// What the hint says of a directory; without one everything is looked at.
+    fn visit(&self, dir: &[u8]) -> Visit {
+        self.s.hint.map_or(Visit::All, |hint| hint.at(dir))
     }
 
     /// Ends the walk; the first error is the one that is reported.

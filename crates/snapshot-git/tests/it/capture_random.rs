@@ -1,9 +1,9 @@
 //! Random histories: a capture with the cache always says what a capture without one says.
 
-use std::fs;
+use std::{fs, sync::Arc};
 
 use checkpoint_core::{Nested, SnapshotBackend, VerifyLevel};
-use snapshot_git::GitSnapshots;
+use snapshot_git::{GitSnapshots, SystemWatchers};
 
 use crate::world::{World, capture_with, path};
 
@@ -71,8 +71,18 @@ fn change(world: &mut World, dice: &mut Dice, git: bool) -> String {
     one
 }
 
-fn play(mut world: World, seed: u64, git: bool) {
+fn play(world: World, seed: u64, git: bool) {
+    play_with(world, seed, git, false);
+}
+
+/// `watched`: in a process that stays, where a watcher saves most captures the walk. Says how many.
+fn play_with(mut world: World, seed: u64, git: bool, watched: bool) -> u64 {
     let mut dice = Dice(seed);
+    let blind_options = world.options.clone();
+    if watched {
+        world.options.watchers = Some(Arc::new(SystemWatchers));
+        world.reopen();
+    }
     world.ask.policy.untracked_max_bytes = 50;
     world.ask.policy.nested = Some(Nested::Boundary);
     let blind_cache = world.dir.path().join("blind.cache");
@@ -81,14 +91,15 @@ fn play(mut world: World, seed: u64, git: bool) {
         if dice.roll(3) == 0 {
             World::settle();
         }
-        if dice.roll(4) == 0 {
+        if dice.roll(4) == 0 && !watched {
             world.reopen();
         }
+        world.ask.watched = watched && dice.roll(8) > 0;
         let known = world.capture();
         drop(fs::remove_file(&blind_cache));
-        let blind = GitSnapshots::open(&world.root, &world.store(), &blind_cache, world.options.clone()).unwrap();
+        let blind = GitSnapshots::open(&world.root, &world.store(), &blind_cache, blind_options.clone()).unwrap();
         let mut ask = world.ask.clone();
-        ask.write = false;
+        (ask.write, ask.watched) = (false, false);
         let truth = capture_with(&blind, &ask);
         let context = format!("seed {seed}, step {step}, {what}");
         assert_eq!(known.skipped, truth.skipped, "{context}");
@@ -96,10 +107,11 @@ fn play(mut world: World, seed: u64, git: bool) {
         assert_eq!(known.files, truth.files, "{context}");
         assert_eq!(world.backend.skipped(&known.snapshot).unwrap(), known.skipped, "{context}");
         world.backend.verify(&known.snapshot, VerifyLevel::Rehash).unwrap();
-        if dice.roll(3) > 0 {
+        if dice.roll(if watched { 20 } else { 3 }) > 0 {
             world.ask.base = Some(known.snapshot);
         }
     }
+    world.backend.hinted()
 }
 
 #[test]
@@ -115,4 +127,21 @@ fn inside_git() {
         let Some(world) = World::git() else { return };
         play(world, seed, true);
     }
+}
+
+/// What a watcher tells and what a walk finds is the same, as long as the watcher tells everything.
+#[test]
+fn watched_outside_git() {
+    let hinted: u64 = (201..209).map(|seed| play_with(World::new(), seed, false, true)).sum();
+    assert!(hinted > 80 || !cfg!(target_os = "linux"), "{hinted}");
+}
+
+#[test]
+fn watched_inside_git() {
+    let mut hinted = 0;
+    for seed in 301..307 {
+        let Some(world) = World::git() else { return };
+        hinted += play_with(world, seed, true, true);
+    }
+    assert!(hinted > 20 || !cfg!(target_os = "linux"), "{hinted}");
 }

@@ -8,5 +8,6 @@ mod capture_git;
 mod capture_limits;
 mod capture_random;
 mod capture_rules;
+mod capture_watched;
 mod seed;
 mod world;

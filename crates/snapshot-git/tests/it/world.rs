@@ -25,6 +25,7 @@ pub(crate) struct Ask {
     pub(crate) temporaries: Vec<Vec<u8>>,
     pub(crate) policy: CapturePolicy,
     pub(crate) write: bool,
+    pub(crate) watched: bool,
     pub(crate) deadline: Option<Duration>,
 }
 
@@ -38,6 +39,7 @@ impl Default for Ask {
             temporaries: Vec::new(),
             policy: CapturePolicy { free_space_floor: 0, ..CapturePolicy::default() },
             write: true,
+            watched: false,
             deadline: None,
         }
     }
@@ -180,7 +182,7 @@ impl World {
 }
 
 fn try_capture_with(backend: &GitSnapshots, ask: &Ask, progress: &dyn Progress) -> Result<Captured, SnapshotError> {
-    let Ask { base, held, not_held, include, temporaries, policy, write, deadline } = ask;
+    let Ask { base, held, not_held, include, temporaries, policy, write, watched, deadline } = ask;
     backend.capture(&CaptureRequest {
         base: *base,
         held,
@@ -189,6 +191,7 @@ fn try_capture_with(backend: &GitSnapshots, ask: &Ask, progress: &dyn Progress) 
         temporaries,
         policy,
         write: *write,
+        watched: *watched,
         deadline: *deadline,
         progress,
     })

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use checkpoint_core::{
     Batch, DropReason, IndexError, IndexOp, IndexStore, IntentState, Member, OpState, Ord, PointKind, PointQuery,
-    RelPath, Touch,
+    RelPath, Touch, changes_after, history_at,
 };
 use proptest::{prelude::*, sample::select, test_runner::TestRunner};
 
@@ -202,6 +202,24 @@ fn seen_from(index: &dyn IndexStore, target: Ord) -> BTreeMap<RelPath, BTreeSet<
     seen
 }
 
+/// What is read after a place says of what came after it the same as everything does.
+fn reads_only_what_is_later(index: &dyn IndexStore) -> Result<(), TestCaseError> {
+    let paths = (0..5).map(place).collect();
+    let newest = index.newest().unwrap();
+    let all = history_at(index, newest, &paths).unwrap();
+    for target in 0..=newest.0 {
+        let mut later = all.clone();
+        for history in later.values_mut() {
+            history.retain(|_, ord| ord.0 > target);
+        }
+        later.retain(|_, history| !history.is_empty());
+        let mut found = changes_after(index, Ord(target), &paths).unwrap();
+        found.retain(|_, history| !history.is_empty());
+        prop_assert_eq!(later, found, "after {}", target);
+    }
+    Ok(())
+}
+
 /// F5, F13: dropping records changes nothing about who changed what after any record that is left.
 pub(super) fn no_drop_launders(fresh: &dyn Fn() -> Open) {
     let some = || prop::collection::vec(0..5_u8, 0..4);
@@ -227,6 +245,7 @@ pub(super) fn no_drop_launders(fresh: &dyn Fn() -> Open) {
                 Err(IndexError::Misfit { .. }) if matches!(act, Act::Drop(_)) => continue, // nothing to drop
                 Err(error) => return Err(TestCaseError::fail(error.to_string())),
             }
+            reads_only_what_is_later(&*index)?;
             if matches!(act, Act::Drop(_)) {
                 for (target, after) in views(&*index) {
                     prop_assert_eq!(&before[&target], &after, "from {}", target);

@@ -81,7 +81,7 @@ fn rows(n: u32) -> Vec<(&'static str, u64)> {
     let event = |kind, call: &str| {
         let call_id = Some(call.to_owned()).filter(|call| !call.is_empty());
         let session = SessionKey::parse("claude:here").unwrap();
-        world.engine.save(&SaveRequest { call_id, ..SaveRequest::of(session, kind) }).unwrap();
+        world.engine.save(&SaveRequest { call_id, turn: Some(Turn(1)), ..SaveRequest::of(session, kind) }).unwrap();
         world.engine.prune_is_due(kind == PointKind::TurnEnd).unwrap();
     };
     cost("manual", &|| {
@@ -99,12 +99,16 @@ fn rows(n: u32) -> Vec<(&'static str, u64)> {
     let newest = PointQuery { newest_first: true, limit: Some(20), ..PointQuery::default() };
     cost("list of twenty", &|| drop(world.engine.index().points(&newest).unwrap()));
     cost("unprotected", &|| drop(world.engine.unprotected().unwrap()));
+    cost("preview of the latest", &|| drop(world.engine.preview(&exactly("local/latest~0")).unwrap()));
+    cost("preview of a turn", &|| drop(world.engine.preview(&exactly("claude:here/t1^")).unwrap()));
+    cost("end of a turn", &|| drop(world.engine.find(None, "claude:here/t1").unwrap()));
     costs
 }
 
-/// However long the history is, a capture looks at a bounded number of rows: what grows is one in 256, and stops there.
+/// However long the history is, a capture looks at a bounded number of rows (what grows is one in 256, and stops there),
+/// and so does a preview of something of late.
 #[test]
-fn captures_and_short_lists_cost_the_same_after_ten_thousand_points() {
+fn captures_previews_and_short_lists_cost_the_same_after_ten_thousand_points() {
     let (short, long) = (rows(600), rows(10_000));
     for ((what, few), (_, many)) in short.iter().zip(&long) {
         let sample = 2 * 10_000 / 256;

@@ -508,7 +508,8 @@ fn compose(
     let epoch = Arc::new(FaultyEpoch(snapshot_git::EpochFile::new(store.join("epoch")), Arc::clone(disk)));
     let config = snapshot_git::UserConfig::none();
     let faults = Some(Arc::clone(disk) as Arc<dyn snapshot_git::Faults>);
-    let options = snapshot_git::Options { config, faults, ..snapshot_git::Options::new(epoch) };
+    let watchers = Some(Arc::new(snapshot_git::SystemWatchers) as Arc<dyn snapshot_git::Watchers>);
+    let options = snapshot_git::Options { config, faults, watchers, ..snapshot_git::Options::new(epoch) };
     let snapshots =
         snapshot_git::GitSnapshots::open(&root, &store.join("git"), &store.join("stat.cache"), options).unwrap();
     let index: Arc<dyn IndexStore> = match kind {

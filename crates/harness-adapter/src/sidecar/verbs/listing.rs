@@ -160,6 +160,7 @@ fn now(at: Place<'_>, scene: &Scene) -> Result<Snapshot, Failed> {
         temporaries: &temporaries,
         policy: &scene.rules.capture,
         write: false,
+        watched: false,
         deadline: None,
         progress: &**at.call,
     });
