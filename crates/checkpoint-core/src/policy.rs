@@ -27,10 +27,10 @@ pub struct CapturePolicy {
     pub nested: Option<Nested>,
     /// Rehash every file, whatever the change-detection cache says.
     pub verify_by_hash: bool,
-    /// In a process that stays, points before a tool and at a step's end may rest on what a watcher saw.
-    pub watch: bool,
     /// Let the first capture of a git worktree take what the user's index and packs know (design § 4).
     pub seed_from_git: bool,
+    /// In a process that stays, points before a tool and at a step's end may rest on what a watcher saw.
+    pub watch: bool,
     /// Ceiling of the store's own bytes; near it new files are left out, largest first.
     pub store_max_bytes: u64,
     /// Free bytes that must remain on the store's file system.
@@ -45,8 +45,8 @@ impl Default for CapturePolicy {
             include: Vec::new(),
             nested: None,
             verify_by_hash: false,
-            watch: true,
             seed_from_git: true,
+            watch: true,
             store_max_bytes: 2 << 30,
             free_space_floor: 64 << 20,
         }

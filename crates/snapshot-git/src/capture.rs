@@ -104,8 +104,14 @@ impl<'a> Capture<'a> {
         let Some(going) = resident.go(request, &key, || Cache::load(&this.cache, epoch)) else { return Ok(None) };
         let cover = Cover::new(request, &this.store);
         let batch = this.store.batch(true);
-        let (cache, hint) = (&going.cache, Some(&going.hint));
-        let with = Walking { batch: &batch, cache, tracked: &tracked, cover: &cover, seed: None, hint };
+        let with = Walking {
+            batch: &batch,
+            cache: &going.cache,
+            tracked: &tracked,
+            cover: &cover,
+            seed: None,
+            hint: Some(&going.hint),
+        };
         let done = self.walk(&with).and_then(|found| {
             if found.doubt || found.loose {
                 return Ok(None);
@@ -162,10 +168,10 @@ impl<'a> Capture<'a> {
         if let Some(resident) = resident.as_deref_mut().filter(|_| request.write) {
             resident.walks(&this.root);
         }
-        let seed = seed::prepare(this, request, self.repo.as_ref(), &tracked, self.start, self.until);
-        let batch = this.store.batch(request.write).with_plain_trees(seed.is_some());
-        let (tracked, cover, seed) = (&tracked, &cover, seed.as_ref());
-        let with = Walking { batch: &batch, cache: &cache, tracked, cover, seed, hint: None };
+        let known = seed::prepare(this, request, self.repo.as_ref(), &tracked, self.start, self.until);
+        let batch = this.store.batch(request.write).with_plain_trees(known.is_some());
+        let seed = known.as_ref();
+        let with = Walking { batch: &batch, cache: &cache, tracked: &tracked, cover: &cover, seed, hint: None };
         let found = self.walk(&with)?;
         let snapshot = snapshot_of(&found)?;
         let is_name = |name: &[u8]| !request.temporaries.iter().any(|prefix| name.starts_with(prefix));

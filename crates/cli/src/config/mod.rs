@@ -204,8 +204,8 @@ impl Settings {
                 _ => None,
             },
             verify_by_hash: self.value("capture.verify_by_hash") == Some(&Value::Bool(true)),
-            watch: self.value("capture.watch") == Some(&Value::Bool(true)),
             seed_from_git: self.value("capture.seed_from_git") != Some(&Value::Bool(false)),
+            watch: self.value("capture.watch") == Some(&Value::Bool(true)),
             store_max_bytes: self.int("capture.store_max_bytes"),
             free_space_floor: self.int("capture.free_space_floor"),
         }
