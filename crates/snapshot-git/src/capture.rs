@@ -168,10 +168,16 @@ impl<'a> Capture<'a> {
         if let Some(resident) = resident.as_deref_mut().filter(|_| request.write) {
             resident.walks(&this.root);
         }
-        let known = seed::prepare(this, request, self.repo.as_ref(), &tracked, self.start, self.until);
-        let batch = this.store.batch(request.write).with_plain_trees(known.is_some());
-        let seed = known.as_ref();
-        let with = Walking { batch: &batch, cache: &cache, tracked: &tracked, cover: &cover, seed, hint: None };
+        let believed = seed::prepare(this, request, self.repo.as_ref(), &tracked, self.start, self.until);
+        let batch = this.store.batch(request.write).with_plain_trees(believed.is_some());
+        let with = Walking {
+            batch: &batch,
+            cache: &cache,
+            tracked: &tracked,
+            cover: &cover,
+            seed: believed.as_ref(),
+            hint: None,
+        };
         let found = self.walk(&with)?;
         let snapshot = snapshot_of(&found)?;
         let is_name = |name: &[u8]| !request.temporaries.iter().any(|prefix| name.starts_with(prefix));
