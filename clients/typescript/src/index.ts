@@ -46,7 +46,7 @@ export interface Captured {
   files: number
   skipped: ReasonEntry[]
   newBytes: number
-  consistency: 'quiet' | 'live'
+  consistency: 'quiet' | 'live' | 'watched'
   ms: number
   warnings: string[]
   gap: { id: string | null; reason: string; code: string; message: string } | null

@@ -119,7 +119,8 @@ pub(crate) struct Saved {
     pub(crate) changed: u64,
     pub(crate) skipped: Vec<ReasonEntry>,
     pub(crate) new_bytes: u64,
-    /// `quiet`, or `live` when something may have changed during the walk.
+    /// `quiet`; `live` when something may have changed during the walk; `watched` when a watcher stood for the walk, so
+    /// that nothing is proven absent.
     pub(crate) consistency: &'static str,
     pub(crate) ms: u64,
     /// The workspace's root.

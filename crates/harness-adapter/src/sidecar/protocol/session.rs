@@ -316,7 +316,8 @@ pub struct Captured {
     pub skipped: Vec<ReasonEntry>,
     /// Bytes it added to the store.
     pub new_bytes: u64,
-    /// `quiet`, or `live` when something may have changed during the walk.
+    /// `quiet`; `live` when something may have changed during the walk; `watched` when a watcher stood for the walk, so
+    /// that nothing is proven absent.
     pub consistency: String,
     /// From arrival to answer.
     pub ms: u64,
