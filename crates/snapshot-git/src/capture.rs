@@ -113,7 +113,7 @@ impl<'a> Capture<'a> {
             hint: Some(&going.hint),
         };
         let done = self.walk(&with).and_then(|found| {
-            if found.doubt || found.loose {
+            if found.doubt || found.loose || found.foreign {
                 return Ok(None);
             }
             let snapshot = snapshot_of(&found)?;
@@ -128,9 +128,20 @@ impl<'a> Capture<'a> {
         });
         let (snapshot, new_bytes, more_files, found) = match done {
             Ok(Some(done)) => done,
-            other => {
+            Err(error) => {
                 resident.failed(going);
-                return other.map(|_| None);
+                return match error {
+                    SnapshotError::Deadline | SnapshotError::Interrupted | SnapshotError::NoSpace { .. } => Err(error),
+                    // What a walk does not ask for may be damaged: that is no reason for a gap.
+                    other => {
+                        tracing::debug!(error = %other, "a capture by hint failed");
+                        Ok(None)
+                    }
+                };
+            }
+            Ok(None) => {
+                resident.failed(going);
+                return Ok(None);
             }
         };
         warnings.extend(found.warnings);
@@ -202,7 +213,13 @@ impl<'a> Capture<'a> {
             cache.save(&found.records, &dirs);
             if let Some(resident) = resident {
                 let key = epoch.and_then(|epoch| Key::of(request, epoch, &self.sources, tracked.digest));
-                let walked = Walked { snapshot, key, files: found.files, skipped: &found.skipped, loose: found.loose };
+                let walked = Walked {
+                    snapshot,
+                    key,
+                    files: found.files,
+                    skipped: &found.skipped,
+                    partial: found.loose || found.foreign,
+                };
                 resident.walked(walked, cache, &found.records, &dirs);
                 warnings.extend(resident.warning());
             }

@@ -124,6 +124,9 @@ impl<'a> Walk<'a> {
             return Err(Outcome::Skipped(SkipReason::Reserved));
         }
         let trust = self.trusts.of(facts.dev, fd.as_fd());
+        if !trust.local || node.parent.as_ref().is_some_and(|parent| parent.state().dev != facts.dev) {
+            self.foreign.store(true, Ordering::Release);
+        }
         let settled = facts.stamp.newest() < now().saturating_sub(trust.window);
         {
             let mut state = node.state();

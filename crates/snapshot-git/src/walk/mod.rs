@@ -105,6 +105,8 @@ pub(crate) struct Found {
     pub(crate) warnings: Vec<String>,
     /// Rule files that are left out themselves decide about something.
     pub(crate) loose: bool,
+    /// Some of it lies on another mount than the root, or on no ordinary local file system.
+    pub(crate) foreign: bool,
     /// The hint cannot be followed: what was found counts for nothing.
     pub(crate) doubt: bool,
 }
@@ -140,6 +142,7 @@ pub(crate) struct Walk<'a> {
     loose_rules: Mutex<LooseRules>,
     stop: AtomicBool,
     doubt: AtomicBool,
+    foreign: AtomicBool,
     failure: Mutex<Option<SnapshotError>>,
     root: Mutex<Option<Outcome>>,
     warnings: Mutex<Vec<String>>,
@@ -182,6 +185,7 @@ pub(crate) fn run(setup: Setup<'_>) -> Result<Found, SnapshotError> {
         loose_rules: Mutex::default(),
         stop: AtomicBool::new(false),
         doubt: AtomicBool::new(false),
+        foreign: AtomicBool::new(false),
         failure: Mutex::default(),
         root: Mutex::default(),
         warnings: Mutex::default(),
@@ -220,6 +224,7 @@ pub(crate) fn run(setup: Setup<'_>) -> Result<Found, SnapshotError> {
     }
     all.skipped.sort_unstable();
     all.loose = !lock(&walk.loose_rules).is_empty();
+    all.foreign = walk.foreign.load(Ordering::Acquire);
     all.warnings = std::mem::take(&mut *lock(&walk.warnings));
     match lock(&walk.root).take() {
         Some(Outcome::Captured(ids)) => all.ids = ids,

@@ -3,7 +3,7 @@
 //! as in any capture, the others are taken over from the snapshot before.
 //!
 //! A watcher does not see everything: stores through a memory map, writes by another name of a file outside the
-//! workspace, changes on the server of a network file system. So a capture by hint proves nothing absent, and every
+//! workspace. So a capture by hint proves nothing absent, and every
 //! turn's start and end, every guard and every named point walks. In doubt of any kind a capture walks, too.
 
 #[cfg(any(target_os = "linux", target_os = "android"))]

@@ -111,8 +111,9 @@ pub(crate) struct Walked<'a> {
     pub(crate) key: Option<Key>,
     pub(crate) files: u64,
     pub(crate) skipped: &'a [Skipped],
-    /// Rule files that are left out themselves decide about it: a walk of a part does not see them.
-    pub(crate) loose: bool,
+    /// No walk of a part can stand for it: rule files that are left out themselves decide about it, or there are mounts
+    /// in it whose changes nobody may tell.
+    pub(crate) partial: bool,
 }
 
 impl Resident {
@@ -209,7 +210,7 @@ impl Resident {
             }
         }
         // Watched only since the walk was there: what changed in between was not told.
-        if new.len() > NEW_DIRS || new.contains(&[][..]) || walked.loose {
+        if new.len() > NEW_DIRS || new.contains(&[][..]) || walked.partial {
             return;
         }
         for dir in new {
