@@ -14,8 +14,8 @@ pub(crate) struct Format {
 impl Format {
     /// What the registry and the mark are written in; neither has changed since.
     pub(crate) const FIRST: Self = Self { major: 1, minor: 0 };
-    /// What an index is written in. 1.1 added the digests of `index.sqlite`; nothing else is another than in 1.0.
-    pub(crate) const CURRENT: Self = Self { major: 1, minor: 1 };
+    /// What an index is written in. 1.1 added the digests of `index.sqlite`, 1.2 points whose consistency is `watched`.
+    pub(crate) const CURRENT: Self = Self { major: 1, minor: 2 };
 
     /// Fails unless this version can read and write it.
     pub(crate) fn check(self) -> Result<Self, IndexError> {

@@ -384,18 +384,17 @@ impl<'a> SqlRows<'a> {
     /// Gives an older database what this version adds to every table. Its rows are not touched: one that carries no digest
     /// is counted all the same.
     fn upgrade(&mut self) -> Result<(), IndexError> {
-        if self.summed {
-            return Ok(());
-        }
-        for table in Table::ALL {
-            let name = table.name();
-            // A single table may have it: an older version has no use for the column, and may have been here since.
-            if !whole::has_digests(self.connection, name)? {
-                let sql = format!("ALTER TABLE {name} ADD COLUMN sum INTEGER");
-                self.connection.execute_batch(&sql).map_err(sql_error)?;
+        if !self.summed {
+            for table in Table::ALL {
+                let name = table.name();
+                // A single table may have it: an older version has no use for the column, and may have been here since.
+                if !whole::has_digests(self.connection, name)? {
+                    let sql = format!("ALTER TABLE {name} ADD COLUMN sum INTEGER");
+                    self.connection.execute_batch(&sql).map_err(sql_error)?;
+                }
             }
+            (self.summed, self.anew) = (true, true);
         }
-        (self.summed, self.anew) = (true, true);
         if self.format < Format::CURRENT {
             self.put(Table::State, FORMAT, encode(&Format::CURRENT.to_string())?)?;
             self.format = Format::CURRENT;

@@ -56,13 +56,31 @@ fn a_database_of_1_0_is_upgraded_by_the_first_batch_and_reads_the_same() {
     apply(&index, vec![held("new")]);
     index.check().unwrap();
     let after = Connection::open(&path).unwrap();
-    assert_eq!(text(&after, "SELECT value FROM state WHERE key = 'format'"), "\"1.1\"");
+    assert_eq!(text(&after, "SELECT value FROM state WHERE key = 'format'"), "\"1.2\"");
     // Rows of the older version carry no digest, but are counted.
     assert_eq!(text(&after, "SELECT typeof(sum) FROM point LIMIT 1"), "null");
     after.execute("DELETE FROM point WHERE key = (SELECT max(key) FROM point)", []).unwrap();
     assert!(matches!(index.check(), Err(IndexError::Damaged { .. })));
     drop(index);
     assert_ne!(fs::read(&path).unwrap(), before);
+}
+
+/// 1.2 has another value and no other layout: the number alone changes, and every row stays covered.
+#[test]
+fn a_database_of_1_1_gets_the_number_with_the_first_batch() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = fixture(directory.path(), "index-1.1.sqlite");
+    let index = SqliteIndex::open(&path, delete()).unwrap();
+    index.check().unwrap();
+    let sql = "SELECT value FROM state WHERE key = 'format'";
+    let format = || text(&Connection::open(&path).unwrap(), sql);
+    assert_eq!(format(), "\"1.1\"");
+    apply(&index, vec![held("new")]);
+    index.check().unwrap();
+    assert_eq!(format(), "\"1.2\"");
+    let after = Connection::open(&path).unwrap();
+    after.execute("DELETE FROM point WHERE key = (SELECT max(key) FROM point)", []).unwrap();
+    assert!(matches!(index.check(), Err(IndexError::Damaged { .. })));
 }
 
 /// A version that knows no digests writes in between: what it wrote is taken as it is, and covered from the next batch on.

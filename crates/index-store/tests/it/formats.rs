@@ -1,4 +1,4 @@
-//! Stored formats: what versions 1.0 and 1.1 wrote is read for ever, what a newer minor version added is kept.
+//! Stored formats: what versions 1.0, 1.1 and 1.2 wrote is read for ever, what a newer minor version added is kept.
 
 use std::{
     fs,
@@ -60,7 +60,7 @@ fn line(mut body: Value, format: &str) -> String {
 #[ignore = "writes the fixtures"]
 fn write_fixtures() {
     let directory = tempfile::tempdir().unwrap();
-    let json_path = directory.path().join("index-1.1.jsonl");
+    let json_path = directory.path().join("index-1.2.jsonl");
     play(&JsonIndex::create(&json_path, JsonOptions::default()).unwrap());
     let old = fs::read_to_string(&json_path).unwrap();
     let mut new = String::new();
@@ -77,7 +77,7 @@ fn write_fixtures() {
         new.push_str(&line(body, "1.9"));
     }
     let directory = tempfile::tempdir().unwrap();
-    let sqlite_path = directory.path().join("index-1.1.sqlite");
+    let sqlite_path = directory.path().join("index-1.2.sqlite");
     play(&SqliteIndex::create(&sqlite_path, SqliteOptions::default()).unwrap());
     let fold = |path: &Path| {
         let connection = Connection::open(path).unwrap();
@@ -103,9 +103,9 @@ fn write_fixtures() {
     drop(connection);
     let sqlite_new = fold(&sqlite_path);
     let files = [
-        ("index-1.1.jsonl", old.into_bytes()),
+        ("index-1.2.jsonl", old.into_bytes()),
         ("index-1.9.jsonl", new.into_bytes()),
-        ("index-1.1.sqlite", sqlite_old),
+        ("index-1.2.sqlite", sqlite_old),
         ("index-1.9.sqlite", sqlite_new),
     ];
     for (name, content) in files {
@@ -120,8 +120,10 @@ fn every_fixture_reads_as_what_was_put_in() {
     let memory = MemoryIndex::new();
     play(&memory);
     let directory = tempfile::tempdir().unwrap();
-    let names = ["index-1.0.jsonl", "index-1.1.jsonl", "index-1.9.jsonl"];
-    for name in names.into_iter().chain(["index-1.0.sqlite", "index-1.1.sqlite", "index-1.9.sqlite"]) {
+    let names = ["index-1.0.jsonl", "index-1.1.jsonl", "index-1.2.jsonl", "index-1.9.jsonl"];
+    for name in
+        names.into_iter().chain(["index-1.0.sqlite", "index-1.1.sqlite", "index-1.2.sqlite", "index-1.9.sqlite"])
+    {
         let index = open(&copy(directory.path(), name)).unwrap();
         assert_eq!(dump(&*index), dump(&memory), "{name}");
     }
@@ -230,7 +232,7 @@ fn a_value_that_a_newer_minor_version_invented_is_too_new_and_in_an_own_store_da
         let path = copy(directory.path(), name);
         let text = fs::read_to_string(&path).unwrap();
         let lines = text.lines().map(|text| {
-            let format = if newer { "1.9" } else { "1.1" };
+            let format = if newer { "1.9" } else { "1.2" };
             line(serde_json::from_str(&text.replace("\"kind\":\"gap\"", "\"kind\":\"wish\"")).unwrap(), format)
         });
         fs::write(&path, lines.collect::<String>()).unwrap();
@@ -250,7 +252,7 @@ fn other_major_versions_are_refused_and_left_alone() {
         let before = fs::read(path).unwrap();
         match (open(path).unwrap_err(), format) {
             (IndexError::TooNew { found, supported }, "2.0") => {
-                assert_eq!((&*found, &*supported), ("2.0", "1.1"));
+                assert_eq!((&*found, &*supported), ("2.0", "1.2"));
             }
             (IndexError::TooOld { found }, "0.9") => assert_eq!(found, "0.9"),
             (error, _) => panic!("{format}: {error:?}"),
@@ -280,11 +282,11 @@ fn other_major_versions_are_refused_and_left_alone() {
 
 /// Byte for byte: a change of what is written shows here.
 #[test]
-fn version_1_1_is_still_written_as_it_was() {
+fn the_format_is_still_written_as_it_was() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("index.jsonl");
     play(&JsonIndex::create(&path, JsonOptions::default()).unwrap());
     let (found, expected) =
-        (fs::read_to_string(&path).unwrap(), fs::read_to_string(fixture("index-1.1.jsonl")).unwrap());
+        (fs::read_to_string(&path).unwrap(), fs::read_to_string(fixture("index-1.2.jsonl")).unwrap());
     assert_eq!(found, expected, "a new field? see write_fixtures");
 }
