@@ -7,7 +7,7 @@ import type { Drift, Engine, Opened, Outcome, Point, RestoreRequest, Scope } fro
 import { CHECKPOINT_USAGE, parseCheckpoint, parseRewind, REWIND_USAGE, type RewindCommand, type RewindScope } from './grammar.ts'
 import { eventsOf, pluginMessage, type CommandDefinition, type CommandInvocation, type CommandResult, type Context, type Session } from './host.ts'
 import { closedTurns, openTurn } from './log.ts'
-import { plural, renderDiff, renderList, renderOutcome, renderPreview, rewindPoints } from './render.ts'
+import { plural, renderDiff, renderList, renderOutcome, renderPreview, renderUncovered, rewindPoints } from './render.ts'
 import { describeRestored, describeTurns, type Turns } from './turns.ts'
 
 export interface CommandParts {
@@ -143,7 +143,8 @@ export class Commands {
     )
     if (captured.gap !== undefined) throw new Error(`no point was made: ${captured.gap}`)
     const id = captured.id?.slice(0, 8) ?? 'unknown'
-    return captured.created ? `checkpoint #${id}: ${plural(captured.changed, 'file')} changed` : `unchanged: nothing captured; checkpoint #${id} already holds this state`
+    const made = captured.created ? `checkpoint #${id}: ${plural(captured.changed, 'file')} changed` : `unchanged: nothing captured; checkpoint #${id} already holds this state`
+    return [made, ...renderUncovered(captured.uncovered ?? [])].join('\n')
   }
 
   /** With `off` a guard is kept and not listed (deviation 12). */
@@ -194,7 +195,7 @@ export class Commands {
     const { ctx, config, engine, captures } = this.#parts
     const { agent, signal } = invocation
     const { session } = agent
-    if (command.scope === 'config') throw Object.assign(new Error('no configuration is kept with the points of this plugin: it has none that changes'), { code: 'CONFIG_RESTORE_FAILED' })
+    if (command.scope === 'config') throw Object.assign(new Error('points keep no settings of this plugin: they are read from the profile when it is loaded, and are changed there'), { code: 'CONFIG_RESTORE_FAILED' })
     const opened = await this.#open(session)
     const request = this.#request(session, command.scope, command.target.text, command.files)
     const preview = await captures.inOrder(session, () => engine.preview(session.id, request))

@@ -3,13 +3,15 @@
  * refused there with a message that names the key (002-48).
  */
 
+import { placeOf } from './home.ts'
+
 /** Tools that change files, as 002 names them. */
 export const MUTATION_TOOLS = ['bash', 'write', 'edit', 'str_replace_editor', 'pwsh', 'terminal_send'] as const
 
 export interface Config {
   /** 002: false registers nothing at all. */
   readonly enabled: boolean
-  /** 000 and 002 (`snapshotDir`): where points are kept; nothing: rwd's own default. */
+  /** 000 and 002 (`snapshotDir`): where points are kept, absolute; nothing: rwd's own default. */
   readonly dataDir: string | undefined
   /** 000: untracked files of this size and above are left out of points. */
   readonly untrackedFileMaxBytes: number | undefined
@@ -201,7 +203,8 @@ export function readConfig(raw: unknown): Settings {
   if (typeof raw !== 'object' || Array.isArray(raw)) throw new ConfigError('config', 'must be an object')
   const { gitBin, snapshotDir, ...rest } = readAll(raw as Record<string, unknown>, KEYS)
   const config: Config = { ...DEFAULTS, ...(rest as Partial<Config>) }
-  if (snapshotDir !== undefined && config.dataDir !== undefined && snapshotDir !== config.dataDir)
+  const dataDir = config.dataDir ?? (snapshotDir as string | undefined)
+  if (snapshotDir !== undefined && snapshotDir !== dataDir)
     throw new ConfigError('snapshotDir', 'and dataDir name different directories; one store holds everything')
   if ((config.reportProvider === undefined) !== (config.reportModel === undefined))
     throw new ConfigError('reportProvider', 'and reportModel belong together')
@@ -210,7 +213,7 @@ export function readConfig(raw: unknown): Settings {
   const warnings: string[] = []
   if (config.provider === 'copy') warnings.push('provider: copy has no effect: one store holds every workspace')
   if (gitBin !== undefined) warnings.push('gitBin has no effect: no git program is run')
-  return { config: { ...config, dataDir: config.dataDir ?? (snapshotDir as string | undefined) }, warnings }
+  return { config: { ...config, dataDir: dataDir === undefined ? undefined : placeOf(dataDir) }, warnings }
 }
 
 /** The same as the host's loader asks for it: a standard schema, so that a bad value stops the load (TL09, TL42). */

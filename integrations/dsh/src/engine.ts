@@ -39,6 +39,8 @@ export interface Captured {
   readonly created: boolean
   readonly changed: number
   readonly gap?: string
+  /** Files that no point holds, and why: too large, unreadable, a repository of their own. */
+  readonly uncovered?: readonly { readonly path: string; readonly reason: string }[]
 }
 
 export interface Point {

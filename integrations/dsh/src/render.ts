@@ -94,6 +94,11 @@ function named(title: string, paths: readonly string[]): string[] {
 
 const withReason = (blocked: Preview['blocked']): string[] => blocked.map(({ path, reason }) => `${path} (${reason})`)
 
+/** What a point made by hand does not hold, though nobody said that it may be left out (002-10). */
+export function renderUncovered(uncovered: Preview['blocked']): string[] {
+  return named('not covered by any checkpoint', withReason(uncovered))
+}
+
 /** What a restore would do (002-30). Never more than {@link SHOWN} paths of each kind. */
 export function renderPreview(preview: Preview, address: string, command: string): string {
   const changed = [...preview.overwrite, ...preview.recreate]

@@ -3,13 +3,11 @@
  * checked member by member; a member that is missing gets the value that promises least.
  */
 
-import { homedir } from 'node:os'
-import { join, resolve } from 'node:path'
-
 import type { Found } from './binary.ts'
 import type { Config } from './config.ts'
 import type { Captured, CaptureRequest, Change, Engine, Listing, Mark, NamedPoint, Opened, Outcome, Point, Preview, RestoreRequest, SessionRef, TurnRecord } from './engine.ts'
 import { forkLive } from './fork.ts'
+import { hostHome } from './home.ts'
 import { service, type Context, type Logger } from './host.ts'
 import { Older } from './older.ts'
 import { RpcError, type Handlers } from './rpc.ts'
@@ -47,6 +45,8 @@ const captured = (value: unknown): Captured => {
     changed: number(answer['changed']) ?? 0,
     ...optional('id', text(answer['id'])),
     ...optional('gap', text(gap) ?? text(object(gap)['reason'])),
+    // What a rule of the user leaves out is no news.
+    uncovered: blocked(answer['skipped']).filter(({ reason }) => !reason.startsWith('ignored')),
   }
 }
 
@@ -156,7 +156,7 @@ export class SidecarEngine implements Engine {
     const { subprocess } = ctx
     this.#sidecar = new Sidecar({ subprocess, config, log, find, gone, handlers: handlers(ctx), restored: tellModel })
     this.#older = new Older({ subprocess, config, log, find, home: hostHome() })
-    this.#view = resolve(config.dataDir ?? hostHome())
+    this.#view = config.dataDir ?? hostHome()
   }
 
   async open({ id, cwd, parent, seedLength, subagentOf }: SessionRef): Promise<Opened> {
@@ -288,13 +288,6 @@ export class SidecarEngine implements Engine {
 const namedPoint = (item: unknown): NamedPoint => {
   const raw = object(item)
   return { label: text(raw['label']) ?? '', session: bare(text(raw['session']) ?? ''), seq: number(raw['seq']) ?? 0, ...optional('note', text(raw['note'])) }
-}
-
-/** Where the host keeps its sessions: the variable if it is not blank, else `~/.dsh`. */
-export function hostHome(environment: Record<string, string | undefined> = process.env): string {
-  const named = environment['DSH_HOME']?.trim() ?? ''
-  const path = named === '' ? join(homedir(), '.dsh') : named.replace(/^~(?=\/|$)/, homedir())
-  return resolve(path)
 }
 
 /** What the sidecar asks of the host. */

@@ -60,6 +60,21 @@ test('TD01 TD03 TD04 one point for a step, before its first change, shared by al
   assert.equal(engine.requests.length, 2)
 })
 
+test('TD21 what a point holds is what was there before the tool wrote', async () => {
+  const { ctx, engine, agent, open } = stage()
+  open(1, 1)
+  const order: string[] = []
+  engine.captured = async () => {
+    order.push('captured')
+    await new Promise(resolve => setImmediate(resolve))
+    order.push('kept')
+    return { created: true, changed: 0 }
+  }
+  const writes = () => (order.push('written'), { kind: 'allow' })
+  await ctx.run('tools/pre-execute', [{ agent, name: 'write', callId: 'c1', arguments: {}, signal }], writes)
+  assert.deepEqual(order, ['captured', 'kept', 'written'])
+})
+
 test('design § 11: reads make no point', async () => {
   const { engine, tool, open } = stage()
   open(1, 1)

@@ -141,7 +141,10 @@ test('TK07 TK08 clear: nothing is a success; a no keeps everything; files stay',
   assert.deepEqual(yes.questions?.asked[0]?.options.map(option => option.label), ['Clear', 'Cancel'])
 })
 
-test('c002_13 provider git outside git is refused', async () => {
+test('TE01 TE02 c002_13 provider git outside git is refused with its reason, and inside it works', async () => {
+  const inside = stage('Rewind', { provider: 'git' })
+  inside.engine.opened = { root: '/shop', isGitRepo: true, provider: 'git' }
+  for (const line of ['/rewind', '/rewind latest', '/rewind preview latest']) assert.equal((await inside.run(line)).kind, 'success', line)
   const on = stage('Rewind', { provider: 'git' })
   on.engine.opened = { root: '/shop', isGitRepo: false, provider: 'copy' }
   for (const line of ['/rewind', '/rewind latest', '/rewind preview latest']) assert.match((await on.run(line)).text ?? '', /^PROVIDER_UNAVAILABLE: .*\/shop/)
@@ -158,6 +161,16 @@ test('TD13 c002_09 a note makes a point; an unchanged one says so; before the fi
   assert.match((await on.run('/checkpoint note again')).text ?? '', /^unchanged: nothing captured/)
   on.engine.captured = async () => ({ created: false, changed: 0, gap: 'no-space' })
   assert.match((await on.run('/checkpoint note again')).text ?? '', /no point was made: no-space/)
+})
+
+test('TD15 a point made by hand says what no checkpoint holds, new or not', async () => {
+  const on = stage()
+  on.session.turn(1)
+  const uncovered = [{ path: 'big.bin', reason: 'too-large' }, { path: 'lib', reason: 'nested-repo' }]
+  for (const created of [true, false]) {
+    on.engine.captured = async () => ({ id: 'abcdef0123', created, changed: 1, uncovered })
+    assert.match((await on.run('/checkpoint note x')).text ?? '', /#abcdef01.*\nnot covered by any checkpoint: 2 files\n {2}big\.bin \(too-large\)\n {2}lib \(nested-repo\)$/)
+  }
 })
 
 test('c000_18 /checkpoint: a turn, −k, and the turns there are', async () => {

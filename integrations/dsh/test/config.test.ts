@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 
 import { Config, ConfigError, engineEnvironment, isMutating, readConfig } from '../src/config.ts'
@@ -97,4 +98,23 @@ test('settings reach the engine as its variables', () => {
   assert.equal(set['RWD_RETENTION_ON_TURN_END'], undefined)
   assert.equal(engineEnvironment(config({ pruneOnTurnEnd: false }))['RWD_RETENTION_ON_TURN_END'], 'false')
   assert.equal(refused({ excludeGlobs: ['a,b'] }), 'excludeGlobs')
+})
+
+test('TL39 the page names every setting, and no other', () => {
+  const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
+  const table = readme.slice(readme.indexOf('## Settings')).split('\n').filter(line => line.startsWith('| `'))
+  const named = table.flatMap(line => [...(line.split('|')[1] ?? '').matchAll(/`([^`]+)`/g)].map(([, key]) => key ?? ''))
+  const known = (raw: unknown): string[] => {
+    try {
+      readConfig(raw)
+    } catch (error) {
+      return /known: (.*)$/.exec((error as Error).message)?.[1]?.split(', ') ?? []
+    }
+    return []
+  }
+  const inner = known({ autoCheckpoint: { nothing: 1 } })
+  const keys = known({ nothing: 1 }).filter(key => key !== 'autoCheckpoint')
+  assert.ok(keys.length > 20 && inner.length === 2)
+  assert.deepEqual(named.filter(key => !key.startsWith('.') && !key.includes('.')).sort(), keys.sort())
+  assert.deepEqual(named.filter(key => key.includes('.')).map(key => key.split('.')[1]).sort(), inner.sort())
 })

@@ -168,7 +168,18 @@ test('another protocol, and no program, are no engine: the reason is kept', asyn
   await assert.rejects(sidecar(processes(), async () => ({ missing: 'not installed' })).made.call('x', {}), /not installed/)
 })
 
-test('TL12 the end is orderly: shutdown, then the end of input; nothing is started after it', async () => {
+test('TL24 a program that comes late serves the first call after it came', async () => {
+  const host = processes()
+  let there = false
+  const { made } = sidecar(host, async () => (there ? { path: '/bin/rwd' } : { missing: 'not installed' }))
+  await assert.rejects(made.call('capture', {}), /not installed/)
+  await assert.rejects(made.call('capture', {}), /not installed/)
+  there = true
+  assert.equal(await made.call('capture', {}), 'capture')
+  assert.equal(host.spawned.length, 1)
+})
+
+test('TL06 TL12 the end is orderly: shutdown, then the end of input; nothing is started after it', async () => {
   const host = processes()
   const { made, told } = sidecar(host)
   await made.call('list', {})

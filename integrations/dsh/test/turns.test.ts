@@ -81,7 +81,7 @@ test('c000_17 K-03 the undo point takes the operation back, whatever turns came 
   assert.ok(on.engine.asked.includes('undo 2'))
 })
 
-test('c000_16 outside git only the conversation goes back, and turns are listed all the same', async () => {
+test('TE38 c000_16 outside git only the conversation goes back, and turns are listed all the same', async () => {
   const on = stage()
   played(on)
   on.engine.turns = []
