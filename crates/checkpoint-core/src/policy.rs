@@ -160,6 +160,8 @@ pub struct Quota {
     pub operations_kept: u32,
     /// Milliseconds for which every operation's trees stay.
     pub operations_age_ms: i64,
+    /// Milliseconds without a point after which a session counts as ended: its newest point may go for the byte limit.
+    pub session_age_ms: i64,
     /// Looked at after each end of a turn too, not only from time to time (002 `pruneOnTurnEnd`).
     pub on_turn_end: bool,
 }
@@ -173,6 +175,7 @@ impl Default for Quota {
             max_bytes: 512 << 20,
             operations_kept: 50,
             operations_age_ms: 30 * 24 * 3600 * 1000,
+            session_age_ms: 30 * 24 * 3600 * 1000,
             on_turn_end: true,
         }
     }

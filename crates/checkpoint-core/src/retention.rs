@@ -45,8 +45,10 @@ pub struct Stock<'a> {
 
 /// Plans what goes.
 ///
-/// The newest point of each session, pinned points and guards of kept operations never go. The byte rule counts what
-/// each point's own capture added (002-44): an estimate that the next `gc` makes good.
+/// Pinned points, guards of kept operations and the newest point of each session never go; of a session that has ended
+/// even that goes when nothing else is left and the byte limit is not kept, or sessions that nobody uses any more would
+/// keep content out of new points (K-19, TC12). The newest of all stays. The byte rule counts what each point's own
+/// capture added (002-44): an estimate that the next `gc` makes good.
 pub fn prune(stock: &Stock<'_>, quota: &Quota) -> Pruning {
     let mut pruning = Pruning::default();
     let age = |op: &Operation| stock.now.0 - op.at.0;
@@ -68,7 +70,8 @@ pub fn prune(stock: &Stock<'_>, quota: &Quota) -> Pruning {
         }
     }
     let newest: BTreeSet<PointId> = newest.into_values().collect();
-    let stays = |p: &Point| stock.pinned.contains(&p.id) || newest.contains(&p.id) || kept_guards.contains(&p.id);
+    let needed = |p: &Point| stock.pinned.contains(&p.id) || kept_guards.contains(&p.id);
+    let stays = |p: &Point| needed(p) || newest.contains(&p.id);
     let mut gone: BTreeSet<PointId> = BTreeSet::new();
     for point in stock.points.iter().filter(|p| p.kind == PointKind::Guard && !stays(p)) {
         gone.insert(point.id);
@@ -99,14 +102,20 @@ pub fn prune(stock: &Stock<'_>, quota: &Quota) -> Pruning {
             pruning.points.push((point.id, rule));
         }
     }
-    let mut bytes = stock.bytes;
+    // What went for its number makes room too.
+    let freed = |p: &&Point| gone.contains(&p.id);
+    let mut bytes = stock.points.iter().filter(freed).fold(stock.bytes, |left, p| left.saturating_sub(p.new_bytes));
     // What was imported is older than everything else, whatever its place.
     let (imports, own): (Vec<&Point>, Vec<&Point>) = stock.points.iter().partition(|p| p.kind == PointKind::Import);
-    for point in imports.into_iter().chain(own).filter(|p| p.kind != PointKind::Gap) {
+    let mut last_of_sessions: Vec<&Point> = stock.points.iter().filter(|p| newest.contains(&p.id)).collect();
+    last_of_sessions.pop();
+    last_of_sessions.retain(|p| !needed(p) && stock.now.0 - p.at.0 >= quota.session_age_ms);
+    let ordinary = imports.into_iter().chain(own).filter(|p| p.kind != PointKind::Gap && !stays(p));
+    for point in ordinary.chain(last_of_sessions) {
         if bytes <= quota.max_bytes {
             break;
         }
-        if !stays(point) && point.kind != PointKind::Guard && gone.insert(point.id) {
+        if point.kind != PointKind::Guard && gone.insert(point.id) {
             bytes = bytes.saturating_sub(point.new_bytes);
             pruning.points.push((point.id, Rule::Bytes));
         }

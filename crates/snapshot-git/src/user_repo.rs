@@ -205,8 +205,16 @@ impl UserRepo {
     /// Reads the settings that count; what cannot be read is named in `warnings`.
     pub(crate) fn settings(&self, user: &UserConfig, warnings: &mut Vec<String>) -> Settings {
         let mut quiet = Vec::new();
-        let own = user.read(&self.common_dir.join("config"), Some(self), &mut quiet);
-        let ignore_case = own.and_then(|c| c.boolean("core.ignoreCase").ok().flatten()).unwrap_or(false);
+        let file = self.common_dir.join("config");
+        // Rules that match less leave out less: nothing is lost by a setting that makes no sense, but it is said.
+        let ignore_case = match user.read(&file, Some(self), &mut quiet).map(|own| own.boolean("core.ignoreCase")) {
+            Some(Ok(value)) => value.unwrap_or(false),
+            Some(Err(error)) => {
+                warnings.push(format!("core.ignoreCase in {} does not count: {error:#}", file.display()));
+                false
+            }
+            None => false,
+        };
         Settings { excludes_file: user.excludes_file(Some(self), warnings), ignore_case }
     }
 
@@ -423,6 +431,19 @@ mod tests {
         assert_eq!(repo.head(), Head { branch: None, commit: Some(id.into()), in_progress: Some("merge".into()) });
         std::fs::write(repo.git_dir.join("HEAD"), "ref: ../../etc/passwd\n").unwrap();
         assert_eq!(repo.head().commit, None);
+    }
+
+    #[test]
+    fn te43_a_setting_that_is_no_boolean_is_said_and_not_taken_for_absent() {
+        let dir = tempfile::tempdir().unwrap();
+        let repo = repo(dir.path());
+        for (value, read, said) in [("true", true, 0), ("no", false, 0), ("perhaps", false, 1), ("", false, 0)] {
+            std::fs::write(repo.git_dir.join("config"), format!("[core]\n\tignoreCase = {value}\n")).unwrap();
+            let mut warnings = Vec::new();
+            let settings = repo.settings(&UserConfig::none(), &mut warnings);
+            assert_eq!((settings.ignore_case, warnings.len()), (read, said), "{value}: {warnings:?}");
+            assert!(warnings.iter().all(|warning| warning.contains("core.ignoreCase")), "{warnings:?}");
+        }
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub(super) const QUOTA: Quota = Quota {
     max_bytes: BUDGET / 5,
     operations_kept: 20,
     operations_age_ms: 24 * 3600 * 1000,
+    session_age_ms: 7 * 24 * 3600 * 1000,
     on_turn_end: true,
 };
 
