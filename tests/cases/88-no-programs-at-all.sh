@@ -2,6 +2,7 @@
 # CASE: 88-no-programs-at-all
 # THEME: repo-shapes
 # SOURCE: derived (no process is spawned)
+# LINES: TE17
 # DATA-LOSS: no
 # NEEDS: env
 # EXPECT: PATH is empty: neither git nor a shell can be found. Captures, restore and undo work all the same.

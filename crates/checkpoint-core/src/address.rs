@@ -184,9 +184,9 @@ mod tests {
         Address::parse(text).unwrap().form
     }
 
-    /// TA03, TA10, TA15, design § 6.
+    /// Design § 6.
     #[test]
-    fn every_form() {
+    fn ta03_ta10_ta15_every_form() {
         assert_eq!(form("t7"), Form::TurnEnd(Turn(7)));
         assert_eq!(form("turn 7"), Form::TurnEnd(Turn(7)));
         assert_eq!(form("TURN  7"), Form::TurnEnd(Turn(7)));
@@ -210,9 +210,9 @@ mod tests {
         );
     }
 
-    /// TA03, TA18, TA22: usage errors, not unknown ids.
+    /// Usage errors, not unknown ids.
     #[test]
-    fn malformed_targets_say_why() {
+    fn ta03_ta18_ta22_malformed_targets_say_why() {
         for bad in [
             "",
             "step",

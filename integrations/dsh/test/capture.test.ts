@@ -91,6 +91,16 @@ test('TD06 outside a step nothing is captured', async () => {
   assert.deepEqual(engine.asked, [])
 })
 
+test('TG09 a session without a directory has no workspace, and nothing is captured', async () => {
+  const { engine, session, tool, preStep, open } = stage()
+  Object.assign(session, { header: { id: 's', createdAt: 1 } })
+  await preStep(1, 1)
+  open(1, 1)
+  assert.deepEqual(await tool('bash'), { kind: 'allow' })
+  await preStep(1, 2)
+  assert.deepEqual(engine.asked, [])
+})
+
 test('TD07 c002_08 a point that fails changes no decision, is told once, and is not tried again in its step', async () => {
   const { ctx, engine, tool, open, preStep } = stage()
   engine.captured = async () => {

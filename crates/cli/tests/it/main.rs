@@ -26,6 +26,7 @@ mod import;
 mod init;
 mod inputs;
 mod kills;
+mod lines;
 mod mcp;
 mod opencode;
 mod output;

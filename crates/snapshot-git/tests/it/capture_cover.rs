@@ -78,7 +78,7 @@ fn held_and_included_paths_are_captured_wherever_they_lie() {
 }
 
 #[test]
-fn exactly_at_the_cap_is_left_out() {
+fn td24_exactly_at_the_cap_is_left_out_and_named() {
     // Deviation 3: exactly the cap is skipped too.
     let mut world = World::new();
     world.ask.policy.untracked_max_bytes = 10;

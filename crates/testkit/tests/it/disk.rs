@@ -180,11 +180,11 @@ fn matrix(kind: Kind) {
 }
 
 #[test]
-fn every_operation_goes_wrong_json() {
+fn tf14_tf29_every_operation_goes_wrong_json() {
     matrix(Kind::Json);
 }
 
 #[test]
-fn every_operation_goes_wrong_sqlite() {
+fn tf14_tf29_every_operation_goes_wrong_sqlite() {
     matrix(Kind::Sqlite);
 }

@@ -164,7 +164,7 @@ fn every_flipped_bit_of_a_pack_index_is_found_and_changes_nothing() {
 
 /// A line of the index has a checksum, and the mark beside it says how far the index had come.
 #[test]
-fn every_flipped_bit_of_the_json_index_is_found() {
+fn tf12_tf30_every_flipped_bit_of_the_json_index_is_found() {
     let world = small();
     let file = world.base().join("store/index.jsonl");
     let good = fs::read(&file).unwrap();

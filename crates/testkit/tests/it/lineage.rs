@@ -63,7 +63,7 @@ fn tj36_a_line_that_runs_in_a_circle_is_refused() {
 
 /// K-40: a subagent's points are found where its parent's are listed, but its turns and positions are of its own log.
 #[test]
-fn k40_a_subagent_counts_as_its_parent() {
+fn td25_k40_a_subagent_counts_as_its_parent() {
     let world = talked();
     let sub = child("sub");
     world.sessions.push(&key(), Beat::TurnStart(Turn(3)));
@@ -106,9 +106,9 @@ fn a_registered_parent_needs_no_log() {
     assert!(matches!(world.engine.find(Some(&one), "t2"), Err(EngineError::NotFound { .. })));
 }
 
-/// TB16, TB17, 002-05: a point that was made in a step is found by the step's number once the log shows its end.
+/// TA16, TB17, 002-05: a point that was made in a step is found by the step's number once the log shows its end.
 #[test]
-fn tb17_a_point_within_a_step_is_found_when_the_step_has_ended() {
+fn ta16_tb17_a_point_within_a_step_is_found_when_the_step_has_ended() {
     let world = talked();
     let (turn, step) = (Turn(3), Step(4));
     world.sessions.push(&key(), Beat::TurnStart(turn));
@@ -124,4 +124,8 @@ fn tb17_a_point_within_a_step_is_found_when_the_step_has_ended() {
     assert_eq!(world.engine.preview(&to("h:s/step:4")).unwrap().cut.unwrap().rule, "end of turn 2");
     assert_eq!(world.engine.find(None, &format!("h:s/seq:{end}")).unwrap().point.unwrap().id, made.id);
     assert_ne!(world.engine.find(None, &format!("h:s/seq:{}", Seq(end.0 - 1))).unwrap().point.unwrap().id, made.id);
+    // A later step without a point of its own: the nearest before its end.
+    world.sessions.push(&key(), Beat::StepStart(turn, Step(5)));
+    world.sessions.push(&key(), Beat::StepEnd(turn, Step(5)));
+    assert_eq!(world.engine.find(None, "h:s/step 5").unwrap().point.unwrap().id, made.id);
 }

@@ -18,6 +18,7 @@ mod history;
 mod hostile;
 mod kept;
 mod lineage;
+mod lines;
 mod machine;
 mod matrix;
 mod prefix;

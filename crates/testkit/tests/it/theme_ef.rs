@@ -57,7 +57,7 @@ fn te05_te07_te08_te10_tf03_tf05_bytes_are_those_of_what_changed() {
 }
 
 #[test]
-fn te11_tf17_tf26_what_is_no_reference_is_refused_before_anything_happens() {
+fn te11_te23_tf17_tf26_what_is_no_reference_is_refused_before_anything_happens() {
     let world = World::plain();
     world.write("a", "1");
     world.save();
@@ -158,7 +158,7 @@ fn te31_only_the_chosen_path_goes_back_and_an_unknown_one_fails_closed() {
 }
 
 #[test]
-fn te32_tf09_tf12_tf36_a_point_whose_content_is_damaged_fails_loudly_and_touches_nothing() {
+fn te32_tf09_tf36_a_point_whose_content_is_damaged_fails_loudly_and_touches_nothing() {
     let world = World::plain();
     world.write("a", &"content that is not short ".repeat(40));
     let point = world.save().point;
@@ -325,7 +325,7 @@ fn td12_an_automatic_point_of_what_is_there_already_is_none() {
 }
 
 #[test]
-fn ta10_ta13_ta15_ta16_points_are_found_by_beginnings_recency_and_steps() {
+fn ta10_ta13_ta15_ta28_points_are_found_by_beginnings_and_recency() {
     let world = World::plain();
     let mut ids = Vec::new();
     for n in 1..=3 {
@@ -339,6 +339,7 @@ fn ta10_ta13_ta15_ta16_points_are_found_by_beginnings_recency_and_steps() {
     assert_eq!(find(&ids[1].short()).unwrap(), ids[1], "as the list shows it");
     assert_eq!(find("latest").unwrap(), ids[2]);
     assert_eq!(find("latest~2").unwrap(), ids[0]);
+    assert_eq!(find("latest~3").unwrap_err().code(), "not-found");
     assert_eq!(find("t2^").unwrap(), ids[1]);
 }
 
@@ -394,7 +395,7 @@ fn tf15_points_made_at_once_are_each_complete() {
 }
 
 #[test]
-fn tc05_tc09_what_is_over_a_limit_goes_with_its_content_oldest_first() {
+fn tc09_what_is_over_a_limit_goes_with_its_content_oldest_first() {
     let mut world = World::plain();
     let quota = Quota { max_checkpoints: 3, max_turns: 2, ..Quota::default() };
     world.composed(|files| files, |builder| builder.quota(quota));

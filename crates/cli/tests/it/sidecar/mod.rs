@@ -22,7 +22,7 @@ fn s1(more: Value) -> Value {
 
 /// The examples of the page are messages of the protocol.
 #[test]
-fn examples_of_the_page_conform_to_the_schema() {
+fn tl35_examples_of_the_page_conform_to_the_schema() {
     let page = include_str!("../../../../../docs/sidecar.md");
     let schemas = rwd::sidecar_schemas();
     let mut examples = 0;
