@@ -14,6 +14,7 @@ mod demo;
 mod error;
 pub mod exit;
 mod install;
+mod lasting;
 mod output;
 mod paths;
 mod run;

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    ExitCode::from(rwd::run(rwd::World::of_process()))
+    ExitCode::from(rwd::run(rwd::World { own_process: true, ..rwd::World::of_process() }))
 }

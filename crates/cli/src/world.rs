@@ -36,6 +36,9 @@ pub struct World {
     /// Session logs of harnesses, by the harness in a session's key; without any only files go back. Nothing is read of
     /// them before a command needs it.
     pub sessions: Arc<dyn SessionLog>,
+    /// True when the process does nothing but this run, with the arguments it was started with: one that is to stay may
+    /// then begin once more with other settings.
+    pub own_process: bool,
 }
 
 impl World {
@@ -54,6 +57,7 @@ impl World {
             stdin: Box::new(std::io::BufReader::new(stdin)),
             stdout: Box::new(std::io::BufWriter::new(stdout)),
             stderr: Box::new(stderr),
+            own_process: false,
         }
     }
 

@@ -20,10 +20,12 @@ use crate::compose;
 use crate::config::{self, Settings};
 use crate::error::{CliError, Typed, report};
 use crate::exit;
+use crate::lasting;
 use crate::run::Run;
 use crate::world::World;
 
 pub(crate) fn sidecar(run: &Run) -> Result<u8, CliError> {
+    lasting::start_with_limits(&run.world);
     // A host that ends may signal its children while it has something to say still: the first signal ends nothing, the
     // end of input does; a second signal ends at once.
     run.stop.listen();
@@ -59,6 +61,7 @@ pub(super) fn quiet_world(run: &Run) -> World {
         stdout_is_terminal: false,
         stderr_is_terminal: false,
         sessions: Arc::clone(&run.world.sessions),
+        own_process: false,
     }
 }
 
@@ -271,6 +274,7 @@ impl Workspace for Shelf {
             stdout_is_terminal: false,
             stderr_is_terminal: false,
             sessions,
+            own_process: false,
         };
         crate::run(world);
         checks(&out.taken()).unwrap_or_else(|| {

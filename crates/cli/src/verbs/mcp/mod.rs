@@ -18,6 +18,7 @@ use super::sidecar::{Shared, quiet_world};
 use crate::args::IndexChoice;
 use crate::error::CliError;
 use crate::exit;
+use crate::lasting;
 use crate::output::Words;
 use crate::run::{Hosted, Run, hosted};
 use crate::signals::Stop;
@@ -35,6 +36,7 @@ const MAX_TEXT: usize = 20_000;
 const MAX_QUESTION: usize = 4_000;
 
 pub(crate) fn mcp(run: &Run) -> Result<u8, CliError> {
+    lasting::start_with_limits(&run.world);
     run.stop.listen();
     let (input, output) = run.out.take_pipes();
     let stop = run.stop.clone();
@@ -109,6 +111,7 @@ impl Verbs {
                 stdout_is_terminal: false,
                 stderr_is_terminal: false,
                 sessions: Arc::clone(&shared.sessions),
+                own_process: false,
             }
         };
         if let Some(session) = session.or_else(|| self.run.session.clone()) {

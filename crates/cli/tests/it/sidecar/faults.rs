@@ -204,3 +204,23 @@ fn kill_in_the_middle_of_a_capture_loses_nothing_that_was_answered() {
     client.open(&sandbox, "s1");
     assert_eq!(client.ok("capture", s1(json!({"kind": "manual"})))["gap"], Value::Null);
 }
+
+/// It stays for days: the C library must not keep for it what it once needed. It is still the child that was started.
+#[cfg(target_env = "gnu")]
+#[test]
+fn it_runs_with_limits_of_the_allocator() {
+    let sandbox = Sandbox::new().with("GLIBC_TUNABLES", "glibc.malloc.tcache_count=3");
+    let mut client = Client::start(&sandbox, &[]);
+    client.open(&sandbox, "s1");
+    let environment = std::fs::read(format!("/proc/{}/environ", client.child.id())).unwrap();
+    let of = |name| {
+        let mut lines = environment.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+        lines.find_map(|line| line.strip_prefix(name).map(str::to_owned)).unwrap()
+    };
+    // The library cuts its variable up where it lies, so only the first setting is to be seen.
+    assert_eq!(of("GLIBC_TUNABLES="), "glibc.malloc.tcache_count=3");
+    assert_eq!(of("RWD_STARTED_AGAIN="), client.child.id().to_string());
+    let words = std::fs::read(format!("/proc/{}/cmdline", client.child.id())).unwrap();
+    assert!(words.windows(9).any(|word| word == b"\0sidecar\0"), "{}", String::from_utf8_lossy(&words));
+    assert_eq!(client.ok("capture", s1(json!({"kind": "manual"})))["gap"], Value::Null);
+}
