@@ -4,7 +4,9 @@ use std::{any::Any, collections::BTreeSet, fmt, io::Read, ops::ControlFlow, time
 
 use serde::{Deserialize, Serialize};
 
-use crate::{BoxError, CapturePolicy, Change, Mode, ObjectId, PathState, Progress, RelPath, Skipped, Snapshot};
+use crate::{
+    BoxError, CapturePolicy, Change, FileVersion, Mode, ObjectId, PathState, Progress, RelPath, Skipped, Snapshot,
+};
 
 /// Reads and writes single blobs. What a restore needs of a backend, without trees.
 pub trait BlobStore: fmt::Debug + Send + Sync {
@@ -211,6 +213,12 @@ pub trait SnapshotBackend: BlobStore + Any {
     /// bad file never fails a capture; it is skipped with a reason. Nothing below the workspace or the user's `.git`
     /// is opened for writing, and no process is started.
     fn capture(&self, request: &CaptureRequest<'_>) -> Result<Captured, SnapshotError>;
+
+    /// Told which files were just read whole: mode, content, version. A hint for the next capture, which need not read
+    /// them again; promises nothing.
+    fn remember(&self, read: &[(&RelPath, Mode, ObjectId, FileVersion)]) {
+        let _ = read;
+    }
 
     /// Visits every path that differs, in path order ([`RelPath`]'s `Ord`), skipping equal subtrees.
     ///

@@ -30,6 +30,24 @@ pub enum FileKind {
     Special,
 }
 
+/// Which version of a file was read, by what `stat` said before and after.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FileVersion {
+    /// The device it is on.
+    pub device: u64,
+    /// Its inode there.
+    pub inode: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Nanoseconds since 1970 of the last change of content.
+    pub mtime_ns: i128,
+    /// Nanoseconds since 1970 of the last change of content or metadata.
+    pub ctime_ns: i128,
+    /// Nanoseconds since 1970 when the reading began, by the clock that stamps are made with: a stamp that is hardly older
+    /// may hide a later change.
+    pub read_at_ns: i128,
+}
+
 /// The temporaries of one operation. Each planned change has two names in the directory it writes to.
 ///
 /// A temporary is written under [`Temporaries::draft`], synced, and renamed to [`Temporaries::exchange`] when it is
@@ -75,6 +93,11 @@ pub trait WorkspaceFs: fmt::Debug + Send + Sync {
     /// What `path` holds, by content: a file is read and hashed. Directories and their modes, links, FIFOs too;
     /// sockets, devices and what may not be read are [`PathState::Opaque`].
     fn observe(&self, path: &RelPath, blobs: &dyn BlobStore) -> Result<PathState, FsError>;
+
+    /// The same, and of a regular file which version that was.
+    fn read_back(&self, path: &RelPath, blobs: &dyn BlobStore) -> Result<(PathState, Option<FileVersion>), FsError> {
+        Ok((self.observe(path, blobs)?, None))
+    }
 
     /// Would `change` go through, as far as can be told without writing? Checks links and mounts on the way,
     /// permissions of the parent, metadata that could not be kept. Does not compare content.

@@ -11,7 +11,7 @@ use rustix::{
 
 use crate::{
     GitSnapshots,
-    cache::Cache,
+    cache::{Cache, Restored},
     read,
     rules::{Cover, Sources, Tracked},
     seed::{self, Seed},
@@ -75,6 +75,7 @@ impl<'a> Capture<'a> {
             store: &this.store,
             batch: with.batch,
             cache: with.cache,
+            restored: with.restored,
             sources: &self.sources,
             tracked: with.tracked,
             cover: with.cover,
@@ -104,9 +105,11 @@ impl<'a> Capture<'a> {
         let Some(going) = resident.go(request, &key, || Cache::load(&this.cache, epoch)) else { return Ok(None) };
         let cover = Cover::new(request, &this.store);
         let batch = this.store.batch(true);
+        let restored = Restored::beside(&this.cache, Some(epoch));
         let with = Walking {
             batch: &batch,
             cache: &going.cache,
+            restored: &restored,
             tracked: &tracked,
             cover: &cover,
             seed: None,
@@ -181,9 +184,11 @@ impl<'a> Capture<'a> {
         }
         let believed = seed::prepare(this, request, self.repo.as_ref(), &tracked, self.start, self.until);
         let batch = this.store.batch(request.write).with_plain_trees(believed.is_some());
+        let restored = Restored::beside(&this.cache, epoch);
         let with = Walking {
             batch: &batch,
             cache: &cache,
+            restored: &restored,
             tracked: &tracked,
             cover: &cover,
             seed: believed.as_ref(),
@@ -211,6 +216,7 @@ impl<'a> Capture<'a> {
             let mut dirs: Vec<&[u8]> = found.dirs.iter().map(|dir| &dir.path[..]).collect();
             dirs.sort_unstable();
             cache.save(&found.records, &dirs);
+            restored.used();
             if let Some(resident) = resident {
                 let key = epoch.and_then(|epoch| Key::of(request, epoch, &self.sources, tracked.digest));
                 let walked = Walked {
@@ -245,6 +251,7 @@ impl<'a> Capture<'a> {
 struct Walking<'w> {
     batch: &'w Batch<'w>,
     cache: &'w Cache,
+    restored: &'w Restored,
     tracked: &'w Tracked<'w>,
     cover: &'w Cover<'w>,
     seed: Option<&'w Seed<'w>>,

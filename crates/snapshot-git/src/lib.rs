@@ -58,8 +58,9 @@ use std::{
 };
 
 use checkpoint_core::{
-    Assembled, BlobStore, CaptureRequest, Captured, Change, GcReport, Holding, LiveObjects, ObjectId, PathState,
-    Progress, RelPath, Removal, Skipped, Snapshot, SnapshotBackend, SnapshotError, StateSource, Usage, VerifyLevel,
+    Assembled, BlobStore, CaptureRequest, Captured, Change, FileVersion, GcReport, Holding, LiveObjects, Mode,
+    ObjectId, PathState, Progress, RelPath, Removal, Skipped, Snapshot, SnapshotBackend, SnapshotError, StateSource,
+    Usage, VerifyLevel,
 };
 
 pub use epoch::{Epoch, EpochFile};
@@ -175,7 +176,9 @@ impl GitSnapshots {
             what: "moving the store's epoch on",
             source: source.into(),
         };
-        self.options.epoch.bump().map_err(failed)
+        self.options.epoch.bump().map_err(failed)?;
+        cache::forget_beside(&self.cache);
+        Ok(())
     }
 
     /// The workspace's root, without links.
@@ -287,6 +290,12 @@ impl SnapshotBackend for GitSnapshots {
 
     fn consolidate(&self, progress: &dyn Progress) -> Result<u64, SnapshotError> {
         read::consolidate(&self.store, progress)
+    }
+
+    fn remember(&self, read: &[(&RelPath, Mode, ObjectId, FileVersion)]) {
+        if let Ok(epoch) = self.options.epoch.current() {
+            cache::remember(&self.cache, epoch, read);
+        }
     }
 
     fn usage(&self) -> Result<Usage, SnapshotError> {

@@ -8,10 +8,11 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 use checkpoint_core::{
-    BlobStore, Change, Facts, FileKind, FsError, PathState, RelPath, Settled, Temporaries, WorkspaceFs,
+    BlobStore, Change, Facts, FileKind, FileVersion, FsError, PathState, RelPath, Settled, Temporaries, WorkspaceFs,
     parallel::{FOR_DISK, each_in_parallel},
 };
 use durable_fs::{Descent, Dir, Kind, Mounts, Stat};
@@ -224,6 +225,24 @@ fn facts(found: Stat) -> Facts {
     Facts { kind, ctime_ns: found.ctime_ns, size: found.size }
 }
 
+fn version(stat: &Stat, read_at_ns: i128) -> FileVersion {
+    FileVersion {
+        device: stat.device,
+        inode: stat.inode,
+        size: stat.size,
+        mtime_ns: stat.mtime_ns,
+        ctime_ns: stat.ctime_ns,
+        read_at_ns,
+    }
+}
+
+/// Now, in nanoseconds since 1970; a clock before that makes every stamp look young.
+#[expect(clippy::disallowed_methods, reason = "stamps of files are compared with the system's own clock")]
+fn now() -> i128 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(i128::MIN, |since| i128::try_from(since.as_nanos()).unwrap_or(i128::MIN))
+}
+
 impl WorkspaceFs for RealWorkspace {
     fn facts(&self, path: &RelPath) -> Result<Option<Facts>, FsError> {
         let place = match self.place(path, Mounts::Any) {
@@ -246,6 +265,18 @@ impl WorkspaceFs for RealWorkspace {
             Err(Unreached::Failed(e)) => Err(e),
             Err(_) => Ok(PathState::Absent),
         }
+    }
+
+    fn read_back(&self, path: &RelPath, blobs: &dyn BlobStore) -> Result<(PathState, Option<FileVersion>), FsError> {
+        let place = match self.place(path, Mounts::Any) {
+            Ok(place) => place,
+            Err(Unreached::Failed(e)) => return Err(e),
+            Err(_) => return Ok((PathState::Absent, None)),
+        };
+        let read_at_ns = now();
+        let seen = place.observe_entry(blobs)?;
+        let stat = seen.stat.filter(|stat| stat.kind == Kind::File && seen.file.is_some());
+        Ok((seen.state, stat.map(|stat| version(&stat, read_at_ns))))
     }
 
     fn check(&self, change: &Change) -> Result<(), FsError> {

@@ -373,18 +373,22 @@ impl Engine {
 
     /// Paths that no longer hold what was written.
     pub(super) fn overtaken(&self, changes: &[Change]) -> Result<Vec<RelPath>, FsError> {
-        let observe = |change: &Change| self.parts.files.observe(&change.path, &*self.parts.snapshots);
-        let mut overtaken = Vec::new();
-        for (change, found) in changes.iter().zip(map_in_parallel(changes, observe)) {
-            let found = match found {
-                Err(error) if is_being_written(&error) => PathState::Opaque,
+        let read_back = |change: &Change| self.parts.files.read_back(&change.path, &*self.parts.snapshots);
+        let (mut overtaken, mut read) = (Vec::new(), Vec::new());
+        for (change, found) in changes.iter().zip(map_in_parallel(changes, read_back)) {
+            let (found, version) = match found {
+                Err(error) if is_being_written(&error) => (PathState::Opaque, None),
                 found => found?,
             };
+            if let (PathState::File { blob, mode }, Some(version)) = (found, version) {
+                read.push((&change.path, mode, blob, version));
+            }
             let same = found == change.after || (found.is_dir() && change.after.is_dir());
             if !same {
                 overtaken.push(change.path.clone());
             }
         }
+        self.parts.snapshots.remember(&read);
         Ok(overtaken)
     }
 

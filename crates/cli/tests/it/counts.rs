@@ -253,3 +253,27 @@ fn restoring_a_file_costs_few_looks_and_one_sync() {
     assert!(stats < 23.5 && opens < 10.5, "{stats:.2} stats, {opens:.2} opens a file");
     assert!(syncs < 1.25 && renames < 2.1, "{syncs:.2} syncs, {renames:.2} renames a file");
 }
+
+/// What a restore has read back is not read again by the next capture, but for files that were hardly older than the look
+/// at them.
+#[test]
+fn the_capture_after_a_restore_reads_few_files() {
+    let sandbox = world(true);
+    for n in 0..FILES {
+        sandbox.write(format!("d{}/e{}/f{n}", n % 5, n % 2), format!("rewritten {n}"));
+    }
+    pause();
+    sandbox.ok(&["save"]);
+    // Traced, it takes long enough for most of what it writes to come to rest.
+    if calls(&sandbox, &["-q", "to", "latest~1", "--yes"]).is_none() {
+        return;
+    }
+    pause();
+    let Some(first) = calls(&sandbox, &["-q", "save"]) else { return };
+    let read = looks(&sandbox, &first).0.iter().filter(|name| name.contains("/f")).count();
+    assert!(read < FILES / 2, "{read} of {FILES} files were read again");
+    let Some(second) = calls(&sandbox, &["-q", "save"]) else { return };
+    let asks = |calls: &[Call]| count(calls, |call| call.line.contains("restored.cache"));
+    assert!(asks(&first) > 0);
+    assert_eq!(asks(&second), 0, "it is looked for only where something is not known");
+}

@@ -9,6 +9,7 @@
 //! read when the walk comes to its directory.
 
 mod record;
+mod restored;
 
 use std::{
     collections::HashMap,
@@ -20,6 +21,7 @@ use std::{
 };
 
 pub(crate) use record::{Entry, EntryRef, Head, Known, Record, Stamp, What, dir_flag, encode, flag};
+pub(crate) use restored::{Restored, forget_beside, remember};
 
 /// Changes with every change of the layout: another version is dropped, not converted.
 const MAGIC: &[u8; 16] = b"rwd stat cache 1";
@@ -115,6 +117,11 @@ impl Cache {
             rewrite: true,
             off: true,
         }
+    }
+
+    /// True where a file was there and could be looked through, in part at least.
+    pub(crate) const fn has_file(&self) -> bool {
+        self.file.is_some()
     }
 
     /// Takes framed records for newer than those of the file, for a process that goes on with this cache.

@@ -155,6 +155,7 @@ impl<'a> Walk<'a> {
             }
             let trust = self.trusts.of(facts.dev, fd);
             let known = self.cached(node, trust, &facts, recorded);
+            let known = known.or_else(|| self.restored(node, trust, &facts, name));
             if let Some(id) = known.or_else(|| self.seeded(node, trust, &facts, name)) {
                 let what = if is_file { What::File(facts.stamp, id) } else { What::Link(facts.stamp, id) };
                 return Leaf::Is(what, facts.mode, flags | self.racy(trust, &facts.stamp));
@@ -196,6 +197,20 @@ impl<'a> Walk<'a> {
         let trusted = !self.s.policy.verify_by_hash
             && entry.flags & flag::RACY == 0
             && (record.head.dev == facts.dev || !trust.local)
+            && trust.same(&stamp, &facts.stamp);
+        (trusted && self.has(&id)).then_some(id)
+    }
+
+    /// The id that the last restore read, under the conditions of an entry of the cache.
+    fn restored(&self, node: &Node, trust: Trust, facts: &Facts, name: &CStr) -> Option<ObjectId> {
+        if self.s.policy.verify_by_hash || facts.kind != FileType::RegularFile {
+            return None;
+        }
+        let record = node.restored.get_or_init(|| self.s.restored.find(&node.path)).as_ref()?;
+        let What::File(stamp, id) = record.entries().find(|entry| entry.name == name)?.known.what else { return None };
+        let read_at = record.head.stamp.ctime;
+        let trusted = (record.head.dev == facts.dev || !trust.local)
+            && !trust.is_racy(&stamp, read_at)
             && trust.same(&stamp, &facts.stamp);
         (trusted && self.has(&id)).then_some(id)
     }

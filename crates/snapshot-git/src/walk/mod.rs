@@ -27,7 +27,7 @@ use gix::objs::Kind;
 use rustix::fd::OwnedFd;
 
 use crate::{
-    cache::Cache,
+    cache::{Cache, Restored},
     rules::{Blobs, Cover, RuleFile, Sources, Tracked},
     seed::Seed,
     store::{Batch, Store, Worker, object_id, to_core, to_gix},
@@ -71,6 +71,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) store: &'a Store,
     pub(crate) batch: &'a Batch<'a>,
     pub(crate) cache: &'a Cache,
+    /// What the last restore read back.
+    pub(crate) restored: &'a Restored,
     pub(crate) sources: &'a Sources,
     pub(crate) tracked: &'a Tracked<'a>,
     pub(crate) cover: &'a Cover<'a>,

@@ -45,6 +45,8 @@ pub(crate) struct Node {
     pub(crate) seed: OnceLock<Range<usize>>,
     /// Kept while something below is under way.
     pub(crate) record: OnceLock<Record>,
+    /// What the last restore read in it; looked up when a file is met that the record does not know.
+    pub(crate) restored: OnceLock<Option<Record>>,
     state: Mutex<State>,
 }
 
@@ -104,6 +106,7 @@ impl Node {
             base_names: OnceLock::new(),
             seed: OnceLock::new(),
             record: OnceLock::new(),
+            restored: OnceLock::new(),
             state: Mutex::default(),
         })
     }
@@ -153,6 +156,7 @@ impl Node {
             base_names: OnceLock::new(),
             seed: OnceLock::new(),
             record: OnceLock::new(),
+            restored: OnceLock::new(),
             state: Mutex::default(),
         })
     }

@@ -7,6 +7,7 @@ mod capture_cover;
 mod capture_git;
 mod capture_limits;
 mod capture_random;
+mod capture_restored;
 mod capture_rules;
 mod capture_watched;
 mod seed;

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 
 use checkpoint_core::{
-    Batch, BlobStore, Change, EngineError, Facts, FsError, IndexOp, IndexStore, LockError, ObjectId, OpState,
-    Operation, Overlap, PathState, PointKind, Progress, Recovery, RelPath, SaveRequest, Session, SessionKey, Settled,
-    SnapshotError, Temporaries, WorkspaceFs,
+    Batch, BlobStore, Change, EngineError, Facts, FileVersion, FsError, IndexOp, IndexStore, LockError, ObjectId,
+    OpState, Operation, Overlap, PathState, PointKind, Progress, Recovery, RelPath, SaveRequest, Session, SessionKey,
+    Settled, SnapshotError, Temporaries, WorkspaceFs,
 };
 
 use crate::crash::{crash_at, silence_expected_panics};
@@ -80,6 +80,9 @@ impl WorkspaceFs for Meddled {
     }
     fn observe(&self, path: &RelPath, blobs: &dyn BlobStore) -> Result<PathState, FsError> {
         self.inner.observe(path, blobs)
+    }
+    fn read_back(&self, path: &RelPath, blobs: &dyn BlobStore) -> Result<(PathState, Option<FileVersion>), FsError> {
+        self.inner.read_back(path, blobs)
     }
     fn check(&self, change: &Change) -> Result<(), FsError> {
         self.inner.check(change)
