@@ -116,6 +116,7 @@ pub struct GitSnapshots {
     cache: PathBuf,
     options: Options,
     resident: Option<Mutex<watch::Resident>>,
+    descent: read::Descent,
 }
 
 impl GitSnapshots {
@@ -132,7 +133,7 @@ impl GitSnapshots {
             store.ops().set_faults(Arc::clone(faults));
         }
         let resident = options.watchers.clone().map(|watchers| Mutex::new(watch::Resident::new(watchers)));
-        Ok(Self { root, store, cache: cache.to_owned(), options, resident })
+        Ok(Self { root, store, cache: cache.to_owned(), options, resident, descent: read::Descent::default() })
     }
 
     /// How many packs the store has, as far as this handle has looked. [`SnapshotBackend::consolidate`] keeps those of
@@ -168,6 +169,7 @@ impl GitSnapshots {
 
     /// Forgets the trees of dry captures, which are kept in memory until then.
     pub fn forget_dry_captures(&self) {
+        self.descent.forget();
         self.store.clear_overlay();
     }
 
@@ -178,6 +180,7 @@ impl GitSnapshots {
         };
         self.options.epoch.bump().map_err(failed)?;
         cache::forget_beside(&self.cache);
+        self.descent.forget();
         Ok(())
     }
 
@@ -238,7 +241,7 @@ impl SnapshotBackend for GitSnapshots {
     }
 
     fn state(&self, snapshot: &Snapshot, path: &RelPath) -> Result<PathState, SnapshotError> {
-        read::state(&self.store, snapshot, path)
+        read::state(&self.store, &self.descent, snapshot, path)
     }
 
     fn skipped(&self, snapshot: &Snapshot) -> Result<Vec<Skipped>, SnapshotError> {

@@ -43,31 +43,6 @@ fn walk(
     Ok(ControlFlow::Continue(()))
 }
 
-/// What one path holds. What was skipped, and what lies below something skipped without being captured itself, reads
-/// as opaque.
-pub(crate) fn state(store: &Store, snapshot: &Snapshot, path: &RelPath) -> Result<PathState, SnapshotError> {
-    let mut side = Side::root(snapshot);
-    let mut skipped_above = false;
-    let mut names = path.components().peekable();
-    while let Some(name) = names.next() {
-        let node = Node::load(store, side)?;
-        skipped_above |= node.skipped.contains_key(name);
-        match node.children.get(name) {
-            Some(child) if names.peek().is_none() => return Ok(child.state),
-            Some(child) if child.state.is_dir() => side = child.side,
-            // A file has nothing below it; what was skipped can have.
-            Some(_) => return Ok(PathState::Absent),
-            None if skipped_above => return Ok(PathState::Opaque),
-            // A directory with nothing but skipped entries may be known by its meta tree only.
-            None => match node.below.get(name) {
-                Some(meta) => side = Side { tree: None, meta: Some(*meta) },
-                None => return Ok(PathState::Absent),
-            },
-        }
-    }
-    Ok(PathState::Absent)
-}
-
 /// Everything the snapshot left out, in path order.
 pub(crate) fn skipped(store: &Store, snapshot: &Snapshot) -> Result<Vec<Skipped>, SnapshotError> {
     let mut all = Vec::new();

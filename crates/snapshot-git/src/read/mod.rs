@@ -6,6 +6,7 @@ mod gc;
 mod list;
 mod node;
 mod purge;
+mod state;
 mod usage;
 mod verify;
 
@@ -13,8 +14,9 @@ pub(crate) use self::{
     consolidate::{consolidate, is_scattered},
     diff::diff,
     gc::gc,
-    list::{list, skipped, state},
+    list::{list, skipped},
     purge::{find, without},
+    state::{Descent, state},
     usage::usage,
     verify::{check_blob, verify, verify_all},
 };

@@ -160,7 +160,7 @@ impl Node {
 }
 
 /// The path that a walk is at.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Here {
     bytes: Vec<u8>,
     depth: usize,

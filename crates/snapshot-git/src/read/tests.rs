@@ -172,18 +172,27 @@ pub(super) fn check_reads(store: &Store, model: &Model, snapshot: &Snapshot) {
     let visible = || model.iter().filter(|(_, is)| !matches!(is, Is::Skipped(_)));
     let all: Vec<_> = visible().map(|(path, is)| (path.clone(), expected(is))).collect();
     assert_eq!(listed(store, snapshot, None), all);
+    let descent = Descent::default();
     for (path, is) in model {
         let below: Vec<_> = all.iter().filter(|(p, _)| p.is_below(path)).cloned().collect();
         assert_eq!(listed(store, snapshot, Some(path)), below);
         let skip = matches!(is, Is::Skipped(_));
-        assert_eq!(state(store, snapshot, path).unwrap(), if skip { PathState::Opaque } else { expected(is) });
+        assert_eq!(
+            state(store, &descent, snapshot, path).unwrap(),
+            if skip { PathState::Opaque } else { expected(is) }
+        );
         let inside = path.join(b"inside").unwrap();
         if !model.contains_key(&inside) {
             assert_eq!(
-                state(store, snapshot, &inside).unwrap(),
+                state(store, &descent, snapshot, &inside).unwrap(),
                 if skip { PathState::Opaque } else { PathState::Absent }
             );
         }
+    }
+    // Whatever was asked before, the answer is the same.
+    for path in model.keys().rev() {
+        let alone = state(store, &Descent::default(), snapshot, path).unwrap();
+        assert_eq!(state(store, &descent, snapshot, path).unwrap(), alone);
     }
     let skips: Vec<_> = model
         .iter()
@@ -276,6 +285,48 @@ fn a_change_of_kind_is_one_change_and_what_a_directory_held_follows() {
         assert_eq!(forth.iter().map(|c| c.path.to_lossy()).collect::<Vec<_>>(), ["x", "x/inner", "x/inner/f", "x/p"]);
         assert!(forth[1..].iter().all(|c| c.after.is_absent()));
         assert_eq!(changes(&store, &b, &a), forth.iter().map(Change::inverse).collect::<Vec<_>>());
+    }
+}
+
+/// Many directories that differ are looked into several at a time: the changes still come in path order, and a visit still
+/// ends it where it wants.
+#[test]
+fn many_directories_are_compared_in_path_order() {
+    let (_top, store) = store();
+    let (mut one, mut two) = (Model::new(), Model::new());
+    for n in 0..600 {
+        let names = [format!("d{n}/deep/f"), format!("d{n}/g"), format!("d{n}"), format!("e{n}"), format!("d{n}.x/y")];
+        let [deep, g, dir, e, dotted] = names.map(|name| path(&name));
+        for model in [&mut one, &mut two] {
+            for dir in deep.ancestors().chain(dotted.ancestors()) {
+                model.insert(dir, Is::Dir(0o755));
+            }
+            model.insert(deep.clone(), file("same"));
+            model.insert(dotted.clone(), file("same"));
+        }
+        match n % 5 {
+            0 => drop(two.insert(g, file("new"))),
+            1 => drop(one.insert(e, file("gone"))),
+            2 => drop(two.insert(deep, file("other"))),
+            3 => {
+                two.retain(|path, _| !path.is_at_or_below(&dir));
+                two.insert(dir, file("a file now"));
+            }
+            _ => {}
+        }
+    }
+    let (a, b) = (save(&store, &one), save(&store, &two));
+    let all = expected_changes(&one, &two);
+    assert!(all.len() > 600);
+    assert_eq!(changes(&store, &a, &b), all);
+    for end in [1, 2, 77, 255, 256, 257, 600, all.len()] {
+        let mut some = Vec::new();
+        let visit = &mut |change| {
+            some.push(change);
+            if some.len() == end { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        diff(&store, &a, &b, visit).unwrap();
+        assert_eq!(some, all[..end], "{end}");
     }
 }
 
