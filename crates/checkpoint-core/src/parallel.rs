@@ -38,9 +38,11 @@ pub fn each_in_parallel<T: Sync>(all: &[T], workers: usize, each: impl Fn(&T) + 
 
 /// What `of` says of each of `all`, in their order. For work that reads.
 pub fn map_in_parallel<T: Sync, R: Send>(all: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    if all.len() < WORTH_A_THREAD {
-        return all.iter().map(of).collect();
-    }
+    if all.len() < WORTH_A_THREAD { all.iter().map(of).collect() } else { map_each_in_parallel(all, of) }
+}
+
+/// The same where each is much work by itself: even two are worth a thread.
+pub fn map_each_in_parallel<T: Sync, R: Send>(all: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let said = Mutex::new(Vec::with_capacity(all.len()));
     let numbered: Vec<(usize, &T)> = all.iter().enumerate().collect();
     each_in_parallel(&numbered, for_processors(), |(n, item)| {
@@ -60,7 +62,9 @@ mod tests {
     fn every_answer_comes_in_its_place() {
         for len in [0_usize, 1, 15, 16, 1000] {
             let all: Vec<usize> = (0..len).collect();
-            assert_eq!(map_in_parallel(&all, |n| n * 2), all.iter().map(|n| n * 2).collect::<Vec<_>>());
+            let doubled: Vec<usize> = all.iter().map(|n| n * 2).collect();
+            assert_eq!(map_in_parallel(&all, |n| n * 2), doubled);
+            assert_eq!(map_each_in_parallel(&all, |n| n * 2), doubled);
         }
     }
 

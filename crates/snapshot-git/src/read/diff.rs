@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, iter::Peekable, ops::ControlFlow};
 
-use checkpoint_core::{Change, PathState, Snapshot, SnapshotError, parallel::map_in_parallel};
+use checkpoint_core::{Change, PathState, Snapshot, SnapshotError, parallel::map_each_in_parallel};
 
 use super::node::{Child, Here, Node, Side};
 use crate::store::Store;
@@ -10,7 +10,7 @@ use crate::store::Store;
 /// Entries of a directory that are looked into before the first of their changes is visited: a visit may end it all.
 const AT_A_TIME: usize = 256;
 /// With fewer differing directories than this the threads cost more than they save.
-const WORTH_IT: usize = 16;
+const WORTH_IT: usize = 4;
 
 /// Visits every path that differs, in path order, without looking into subtrees that are equal in both trees and meta.
 ///
@@ -100,7 +100,7 @@ impl Walk<'_> {
             let mut walk = Walk { store, visit: &mut visit, here: here.clone(), together: false };
             walk.enter(name, *below).map(|_never_ended| changes)
         };
-        map_in_parallel(&differing, look).into()
+        map_each_in_parallel(&differing, look).into()
     }
 }
 
