@@ -21,6 +21,12 @@ pub trait BlobStore: fmt::Debug + Send + Sync {
     /// Stores a blob. Durable on return, directory entry included, also where the blob was there before.
     fn put_blob(&self, len: u64, content: &mut dyn Read) -> Result<ObjectId, SnapshotError>;
 
+    /// How many bytes a stored blob has, as its entry says. Reads no content.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Missing`] where there is none, or what keeps it from being read.
+    fn blob_len(&self, id: &ObjectId) -> Result<u64, SnapshotError>;
+
     /// True when the blob is in this store now, whole as far as its index says. Not proof that it is durable.
     fn has_blob(&self, id: &ObjectId) -> Result<bool, SnapshotError>;
 

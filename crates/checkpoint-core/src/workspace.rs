@@ -94,9 +94,10 @@ pub trait WorkspaceFs: fmt::Debug + Send + Sync {
     /// sockets, devices and what may not be read are [`PathState::Opaque`].
     fn observe(&self, path: &RelPath, blobs: &dyn BlobStore) -> Result<PathState, FsError>;
 
-    /// The same, and of a regular file which version that was.
-    fn read_back(&self, path: &RelPath, blobs: &dyn BlobStore) -> Result<(PathState, Option<FileVersion>), FsError> {
-        Ok((self.observe(path, blobs)?, None))
+    /// What the path of a change that was applied holds, and of a regular file which version that was. A file that cannot
+    /// be what was written, by a size that is not the content's, may read as [`PathState::Opaque`] without being read.
+    fn read_back(&self, change: &Change, blobs: &dyn BlobStore) -> Result<(PathState, Option<FileVersion>), FsError> {
+        Ok((self.observe(&change.path, blobs)?, None))
     }
 
     /// Would `change` go through, as far as can be told without writing? Checks links and mounts on the way,

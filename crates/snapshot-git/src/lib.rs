@@ -204,6 +204,13 @@ impl BlobStore for GitSnapshots {
         self.store.put_blob(len, content)
     }
 
+    fn blob_len(&self, id: &ObjectId) -> Result<u64, SnapshotError> {
+        match self.store.header(&store::to_gix(id))? {
+            (gix::objs::Kind::Blob, len) => Ok(len),
+            _ => Err(store::damaged(&store::to_gix(id), "not a blob")),
+        }
+    }
+
     fn has_blob(&self, id: &ObjectId) -> Result<bool, SnapshotError> {
         self.store.has_blob(id)
     }

@@ -2,7 +2,7 @@
 
 use std::{cell::OnceCell, fs::File, io};
 
-use checkpoint_core::{BlobStore, FsError, Mode, PathState, RelPath, SnapshotError};
+use checkpoint_core::{BlobStore, FsError, Mode, ObjectId, PathState, RelPath, SnapshotError};
 use durable_fs::{Dir, Kind, Stat};
 use rustix::io::Errno;
 
@@ -10,6 +10,9 @@ use crate::RealWorkspace;
 
 /// How often a file that keeps changing is read before that is reported.
 const READ_ATTEMPTS: usize = 5;
+/// A file of this size is not hashed to find out that it is something else: a sparse one has more bytes than can be read
+/// in a day.
+const HUGE: u64 = 1 << 30;
 
 /// Where a path is.
 pub(crate) struct Place<'a> {
@@ -19,6 +22,8 @@ pub(crate) struct Place<'a> {
     pub(crate) name: &'a [u8],
     dir_stat: OnceCell<Stat>,
     entry: OnceCell<Option<Stat>>,
+    /// The contents that matter here; `None`: whatever there is.
+    expected: Option<Vec<ObjectId>>,
 }
 
 /// What a name holds, and the file it was when that was read.
@@ -40,7 +45,13 @@ pub(crate) fn mode_of(stat: &Stat) -> Mode {
 
 impl<'a> Place<'a> {
     pub(crate) fn new(workspace: &'a RealWorkspace, path: &'a RelPath, dir: Dir, name: &'a [u8]) -> Self {
-        Self { workspace, path, dir, name, dir_stat: OnceCell::new(), entry: OnceCell::new() }
+        Self { workspace, path, dir, name, dir_stat: OnceCell::new(), entry: OnceCell::new(), expected: None }
+    }
+
+    /// The same, where only these contents matter: a huge file that is none of them by its size alone is not read.
+    pub(crate) fn expecting(mut self, contents: [Option<ObjectId>; 2]) -> Self {
+        self.expected = Some(contents.into_iter().flatten().collect());
+        self
     }
 }
 
@@ -136,6 +147,9 @@ impl Place<'_> {
             Opened::Other => return Ok(Read::Again),
             Opened::Denied => return Ok(Read::Denied),
         };
+        if stat.size >= HUGE && !self.may_be_expected(stat.size, blobs) {
+            return Ok(Read::Done(Seen { state: PathState::Opaque, stat: Some(stat), file: Some(file) }));
+        }
         let blob = match blobs.hash_blob(stat.size, &mut file) {
             Ok(blob) => blob,
             Err(SnapshotError::ChangedWhileReading) => return Ok(Read::Again),
@@ -147,6 +161,13 @@ impl Place<'_> {
         }
         let state = PathState::File { blob, mode: mode_of(&stat) };
         Ok(Read::Done(Seen { state, stat: Some(stat), file: Some(file) }))
+    }
+
+    /// Can a file of this size be something that matters here?
+    fn may_be_expected(&self, size: u64, blobs: &dyn BlobStore) -> bool {
+        let Some(expected) = &self.expected else { return true };
+        // Of content whose size is not known the file has to be read.
+        expected.iter().any(|id| blobs.blob_len(id).map_or(true, |len| len == size))
     }
 
     /// Opens a regular file for reading. Whatever else is there is not touched.

@@ -267,9 +267,9 @@ impl WorkspaceFs for RealWorkspace {
         }
     }
 
-    fn read_back(&self, path: &RelPath, blobs: &dyn BlobStore) -> Result<(PathState, Option<FileVersion>), FsError> {
-        let place = match self.place(path, Mounts::Any) {
-            Ok(place) => place,
+    fn read_back(&self, change: &Change, blobs: &dyn BlobStore) -> Result<(PathState, Option<FileVersion>), FsError> {
+        let place = match self.place(&change.path, Mounts::Any) {
+            Ok(place) => place.expecting([change.after.blob(), None]),
             Err(Unreached::Failed(e)) => return Err(e),
             Err(_) => return Ok((PathState::Absent, None)),
         };

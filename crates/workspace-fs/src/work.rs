@@ -34,6 +34,7 @@ impl<'a> Work<'a> {
         n: usize,
         blobs: &'a dyn BlobStore,
     ) -> Self {
+        let place = place.expecting([change.before.blob(), change.after.blob()]);
         Self { place, change, blobs, draft: names.draft(n), swap: names.exchange(n) }
     }
 

@@ -373,7 +373,7 @@ impl Engine {
 
     /// Paths that no longer hold what was written.
     pub(super) fn overtaken(&self, changes: &[Change]) -> Result<Vec<RelPath>, FsError> {
-        let read_back = |change: &Change| self.parts.files.read_back(&change.path, &*self.parts.snapshots);
+        let read_back = |change: &Change| self.parts.files.read_back(change, &*self.parts.snapshots);
         let (mut overtaken, mut read) = (Vec::new(), Vec::new());
         for (change, found) in changes.iter().zip(map_in_parallel(changes, read_back)) {
             let (found, version) = match found {

@@ -81,8 +81,8 @@ impl WorkspaceFs for Meddled {
     fn observe(&self, path: &RelPath, blobs: &dyn BlobStore) -> Result<PathState, FsError> {
         self.inner.observe(path, blobs)
     }
-    fn read_back(&self, path: &RelPath, blobs: &dyn BlobStore) -> Result<(PathState, Option<FileVersion>), FsError> {
-        self.inner.read_back(path, blobs)
+    fn read_back(&self, change: &Change, blobs: &dyn BlobStore) -> Result<(PathState, Option<FileVersion>), FsError> {
+        self.inner.read_back(change, blobs)
     }
     fn check(&self, change: &Change) -> Result<(), FsError> {
         self.inner.check(change)

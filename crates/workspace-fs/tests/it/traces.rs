@@ -141,3 +141,53 @@ fn f3_a_temporary_is_synced_before_it_is_renamed() {
     assert!(step("write a draft") < step("set the mode of a file"));
     assert_eq!(step("finish a draft") + 1, step("exchange"));
 }
+
+/// Somebody puts a file of a terabyte into the way, at any step: it is told from what was planned for by its size, never
+/// read, and still there afterwards.
+#[test]
+fn a_sparse_terabyte_in_the_way_is_not_read_and_not_lost() {
+    for (after, support) in [
+        (AFTER, Support::Auto),
+        (AFTER, Support::Never),
+        (Thing::Nothing, Support::Auto),
+        (Thing::File("before", 0o600), Support::Auto),
+    ] {
+        let mut met = 0;
+        for step in 0.. {
+            let scratch = Scratch::quick();
+            scratch.put("p", BEFORE);
+            let change = scratch.change("p", BEFORE, after);
+            let (aside, at) = (scratch.at("aside"), scratch.at("p"));
+            let Ok(()) = fs::File::create(&aside).unwrap().set_len(1 << 40) else {
+                println!("sparse files: not tried, there are none here");
+                return;
+            };
+            let put = move || fs::rename(&aside, &at).unwrap();
+            let script = Arc::new(Script::new().edit_at(step, put));
+            let applied = scratch.open_with(support, script.clone()).apply(&change, &NAMES, 0, &scratch.blobs);
+            if script.steps().len() <= step {
+                break;
+            }
+            match applied {
+                Ok(()) => {}
+                Err(FsError::Changed { found: PathState::Opaque, stored: None, .. }) => met += 1,
+                Err(other) => panic!("step {step}: {other:?}"),
+            }
+            let there = fs::read_dir(scratch.root()).unwrap();
+            let huge = there.filter(|entry| entry.as_ref().unwrap().metadata().unwrap().len() == 1 << 40);
+            assert_eq!(huge.count(), 1, "step {step}: {applied:?}");
+        }
+        assert!(met > 0, "{after:?}");
+    }
+}
+
+/// What was written over by it is seen to be so without reading it.
+#[test]
+fn a_sparse_terabyte_is_no_restored_file() {
+    let scratch = Scratch::quick();
+    let change = scratch.change("p", BEFORE, AFTER);
+    let made = fs::File::create(scratch.at("p")).unwrap().set_len(1 << 40);
+    if made.is_ok() {
+        assert_eq!(scratch.open().read_back(&change, &scratch.blobs).unwrap().0, PathState::Opaque);
+    }
+}
