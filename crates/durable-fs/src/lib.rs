@@ -33,7 +33,7 @@ pub use dir::{Descent, Dir, Mounts};
 pub use error::Error;
 pub use facts::{FsFacts, Identity, free_bytes, fs_facts, identity, mount_id};
 pub use lock::{FileLock, LockFailure, LockMode, OpenLock};
-pub use open::open_regular;
+pub use open::{open_regular, read_regular};
 pub use process::{Process, boot_id, parent_and_name};
 pub use replace::{Access, Durability, create_private_dirs, replace, sync_dir};
 pub use stat::{Kind, Stat};

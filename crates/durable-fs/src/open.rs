@@ -1,6 +1,10 @@
 //! Opening a file that somebody else put there.
 
-use std::{fs::File, io, path::Path};
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::Path,
+};
 
 use rustix::fs::{self, Mode, OFlags};
 
@@ -17,6 +21,23 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
         return Ok(file);
     }
     Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"))
+}
+
+/// Reads the regular file at `path`, links followed, without waiting for anybody.
+///
+/// # Errors
+///
+/// As [`open_regular`]; of kind `FileTooLarge` where there are more than `most` bytes, however many are announced.
+pub fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let file = open_regular(path)?;
+    let mut bytes = Vec::new();
+    if file.metadata()?.len() <= most {
+        file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 <= most {
+            return Ok(bytes);
+        }
+    }
+    Err(io::ErrorKind::FileTooLarge.into())
 }
 
 #[cfg(test)]
@@ -42,5 +63,10 @@ mod tests {
         }
         open_regular(Path::new("/dev/null")).unwrap_err();
         open_regular(&at("loop")).unwrap_err();
+        assert_eq!(read_regular(&at("link"), 1).unwrap(), b"x");
+        assert_eq!(read_regular(&at("fifo"), 1).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert_eq!(read_regular(&at("file"), 0).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        // One that tells no size.
+        assert_eq!(read_regular(Path::new("/proc/self/status"), 8).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
     }
 }

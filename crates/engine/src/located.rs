@@ -65,10 +65,7 @@ impl Located {
 
     /// The git common directory of a root, where it lies in a worktree: it helps to recognise a moved root.
     pub fn git_common_dir(root: &Path) -> Option<PathBuf> {
-        let (found, _) = gix::discover::upwards(root).ok()?;
-        let (git_dir, _) = found.into_repository_and_work_tree_directories();
-        let common = std::fs::read_to_string(git_dir.join("commondir")).ok().map(|text| git_dir.join(text.trim_end()));
-        common.unwrap_or(git_dir).canonicalize().ok()
+        snapshot_git::git_common_dir(root)
     }
 
     /// The root, canonical.

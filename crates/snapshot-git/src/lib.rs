@@ -67,7 +67,7 @@ pub use epoch::{Epoch, EpochFile};
 pub use other::{OtherObjects, OtherState};
 pub use rules::Globs;
 pub use store::{Fault, Faults};
-pub use user_repo::UserConfig;
+pub use user_repo::{UserConfig, git_common_dir};
 pub use watch::{Event, SystemWatchers, Watcher, Watchers, Writing};
 
 use store::Store;

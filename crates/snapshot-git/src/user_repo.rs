@@ -11,10 +11,20 @@ use std::{
 };
 
 use checkpoint_core::{BoxError, Head};
+use durable_fs::{open_regular, read_regular};
 use gix::config::{
     File as Config, Source,
     file::{Metadata, includes, init},
 };
+
+/// Bytes of a configuration file; more are no settings.
+const LARGEST_CONFIG: u64 = 16 << 20;
+/// Bytes of what names one thing: `HEAD`, a ref, `commondir`, a file called `.git`.
+const LARGEST_POINTER: u64 = 64 << 10;
+/// Bytes of `packed-refs`: a million of them.
+const LARGEST_REFS: u64 = 128 << 20;
+/// Bytes of an index: twenty million files.
+const LARGEST_INDEX: u64 = 2 << 30;
 
 /// Where the user's own git settings lie. Only `core.excludesFile` is read from them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -106,7 +116,11 @@ impl UserConfig {
 
     /// Reads one configuration file with what it includes. Absent is silent; unreadable or malformed is a warning.
     fn read(&self, file: &Path, repo: Option<&UserRepo>, warnings: &mut Vec<String>) -> Option<Config> {
-        let mut bytes = match std::fs::read(file) {
+        // `GIT_CONFIG_GLOBAL=/dev/null` is how settings are switched off.
+        if file == Path::new("/dev/null") {
+            return None;
+        }
+        let mut bytes = match read_regular(file, LARGEST_CONFIG) {
             Ok(bytes) => bytes,
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 return None;
@@ -138,15 +152,51 @@ impl UserConfig {
         let meta = Metadata { path: Some(file.to_owned()), ..Metadata::from(Source::User) };
         let plain = bytes.clone();
         let options = init::Options { includes, lossy: true, ignore_io_errors: true };
-        Config::from_bytes_owned(&mut bytes, meta.clone(), options)
-            // What a condition or an include makes unreadable must not hide the file's own settings.
-            .or_else(|_| {
-                Config::from_bytes_no_includes(&plain, meta, init::Options { lossy: true, ..Default::default() })
-            })
+        let alone =
+            |meta| Config::from_bytes_no_includes(&plain, meta, init::Options { lossy: true, ..Default::default() });
+        let followed = match self.strange_include(&plain, file, 10) {
+            None => Config::from_bytes_owned(&mut bytes, meta.clone(), options).or_else(|_| alone(meta)),
+            Some(strange) => {
+                let strange = strange.display();
+                warnings.push(format!("{} includes {strange}, which is no file: no include counts", file.display()));
+                alone(meta)
+            }
+        };
+        // What a condition or an include makes unreadable must not hide the file's own settings.
+        followed
             .inspect_err(|error| {
                 warnings.push(format!("cannot read {}: {error:#}; its settings do not count", file.display()));
             })
             .ok()
+    }
+
+    /// Something that a configuration includes, whatever its conditions say, and that may not be opened in the plain way:
+    /// a FIFO would wait for ever, a device may have no end.
+    fn strange_include(&self, text: &[u8], file: &Path, depth: u8) -> Option<PathBuf> {
+        let meta = Metadata::from(Source::User);
+        let options = init::Options { lossy: true, ..Default::default() };
+        let config = Config::from_bytes_no_includes(text, meta, options).ok().filter(|_| depth > 0)?;
+        let context = gix::config::path::interpolate::Context {
+            home_dir: self.home.as_deref(),
+            home_for_user: Some(gix::config::path::interpolate::home_for_user),
+            ..Default::default()
+        };
+        let sections = config.sections().filter(|section| {
+            let name = section.header().name();
+            name.eq_ignore_ascii_case(b"include") || name.eq_ignore_ascii_case(b"includeIf")
+        });
+        let paths = sections.flat_map(|section| section.body().values("path"));
+        let mut paths = paths.filter_map(|path| gix::config::Path::from(path).interpolate(context).ok());
+        paths.find_map(|path| {
+            let path = file.parent()?.join(path);
+            match read_regular(&path, LARGEST_CONFIG) {
+                Ok(text) => self.strange_include(&text, &path, depth - 1),
+                Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::FileTooLarge) => {
+                    Some(path)
+                }
+                Err(_) => None,
+            }
+        })
     }
 }
 
@@ -175,7 +225,7 @@ impl UserRepo {
     pub(crate) fn discover(root: &Path) -> Option<Self> {
         root.ancestors().find_map(|top| {
             let git_dir = git_dir(&top.join(".git"))?;
-            let common_dir = match std::fs::read(git_dir.join("commondir")) {
+            let common_dir = match read_regular(&git_dir.join("commondir"), LARGEST_POINTER) {
                 Ok(text) => git_dir.join(path_of(text.trim_ascii_end())),
                 Err(_) => git_dir.clone(),
             };
@@ -275,6 +325,9 @@ impl UserRepo {
             Err(error) => return Err(error.into()),
             Ok(_) => {}
         }
+        if open_regular(&path)?.metadata()?.len() > LARGEST_INDEX {
+            return Err(io::Error::from(io::ErrorKind::FileTooLarge).into());
+        }
         let index = gix::index::File::at(path, self.object_hash(), false, gix::index::decode::Options::default());
         Ok(Some(index.map_err(|error| format!("{error:#}"))?))
     }
@@ -282,14 +335,14 @@ impl UserRepo {
     /// Identifies the index file by stamps and trailing checksum; 0 when it changed after `young`.
     pub(crate) fn index_digest(&self, young: i64) -> u64 {
         let read = || -> io::Result<u64> {
-            let mut file = std::fs::File::open(self.index_path())?;
+            let mut file = open_regular(&self.index_path())?;
             let meta = file.metadata()?;
             let nanos = |secs: i64, nanos: i64| secs.saturating_mul(1_000_000_000).saturating_add(nanos);
             let mtime = nanos(meta.mtime(), meta.mtime_nsec());
             let ctime = nanos(meta.ctime(), meta.ctime_nsec());
             let mut trailer = Vec::new();
             file.seek(SeekFrom::Start(meta.len().saturating_sub(20)))?;
-            file.read_to_end(&mut trailer)?;
+            file.take(20).read_to_end(&mut trailer)?;
             if mtime.max(ctime) >= young {
                 return Ok(0);
             }
@@ -310,7 +363,7 @@ impl UserRepo {
         if let Ok(target) = std::fs::read_link(&path) {
             return Ok(format!("ref: {}", target.display()));
         }
-        Ok(String::from_utf8_lossy(&std::fs::read(path)?).into_owned())
+        Ok(String::from_utf8_lossy(&read_regular(&path, LARGEST_POINTER)?).into_owned())
     }
 
     /// What is checked out, as far as it can be read.
@@ -337,7 +390,7 @@ impl UserRepo {
             return None;
         }
         for dir in [&self.git_dir, &self.common_dir] {
-            if let Ok(text) = std::fs::read_to_string(dir.join(name)) {
+            if let Some(text) = text_of(&dir.join(name), LARGEST_POINTER) {
                 let text = text.trim_end();
                 return match text.strip_prefix("ref: ") {
                     Some(next) => self.resolve(next, depth - 1),
@@ -345,7 +398,7 @@ impl UserRepo {
                 };
             }
         }
-        let packed = std::fs::read_to_string(self.common_dir.join("packed-refs")).ok()?;
+        let packed = text_of(&self.common_dir.join("packed-refs"), LARGEST_REFS)?;
         let (id, _) = packed.lines().filter_map(|line| line.split_once(' ')).find(|(_, given)| *given == name)?;
         is_hex(id).then(|| id.to_owned())
     }
@@ -366,8 +419,19 @@ impl UserRepo {
     }
 }
 
+/// The text of a file; `None` where there is none that could be what git means.
+fn text_of(path: &Path, most: u64) -> Option<String> {
+    String::from_utf8(read_regular(path, most).ok()?).ok()
+}
+
 fn is_hex(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// The git common directory of a canonical root, canonical, where it lies in a worktree.
+#[must_use]
+pub fn git_common_dir(root: &Path) -> Option<PathBuf> {
+    UserRepo::discover(root)?.common_dir.canonicalize().ok()
 }
 
 fn path_of(bytes: &[u8]) -> &Path {
@@ -379,8 +443,8 @@ fn git_dir(dot_git: &Path) -> Option<PathBuf> {
     let meta = std::fs::metadata(dot_git).ok()?;
     let dir = if meta.is_dir() {
         dot_git.to_owned()
-    } else if meta.is_file() && meta.len() < 1 << 16 {
-        let text = std::fs::read(dot_git).ok()?;
+    } else if meta.is_file() {
+        let text = read_regular(dot_git, LARGEST_POINTER).ok()?;
         let target = text.strip_prefix(b"gitdir: ")?.trim_ascii_end();
         dot_git.parent()?.join(path_of(target))
     } else {
@@ -472,5 +536,61 @@ mod tests {
         assert_eq!(ask(&user), (Some("/from/include".into()), 0));
         std::fs::write(repo.git_dir.join("config"), "[core]\n\texcludesFile = local\n").unwrap();
         assert_eq!(ask(&user), (Some(dir.path().join("local")), 0));
+    }
+
+    /// FIFOs and endless files in every place of a repository that is looked at: nobody waits, nothing of it counts.
+    #[test]
+    fn nothing_in_a_repository_is_waited_for() {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path().canonicalize().unwrap();
+        let places =
+            [".git/config", ".git/HEAD", ".git/commondir", ".git/index", ".git/packed-refs", ".git/refs/heads/main"];
+        for (n, place) in places.iter().enumerate() {
+            for huge in [false, true] {
+                let root = root.join(format!("{n}{huge}"));
+                let repo = repo(&root);
+                let at = root.join(place);
+                drop(std::fs::remove_file(&at));
+                if huge {
+                    std::fs::File::create(&at).unwrap().set_len(1 << 40).unwrap();
+                } else {
+                    let dir = durable_fs::Dir::open_root(at.parent().unwrap()).unwrap();
+                    dir.create_fifo(at.file_name().unwrap().as_bytes()).unwrap();
+                }
+                let mut warnings = Vec::new();
+                let found = UserRepo::discover(&root).unwrap();
+                found.settings(&UserConfig::none(), &mut warnings);
+                assert_eq!(found.is_plain(), false, "{place}");
+                assert_eq!(found.head().commit, None, "{place}");
+                assert_eq!(found.read_index().is_err(), *place == ".git/index", "{place}");
+                found.index_digest(i64::MAX);
+                assert_eq!(warnings.is_empty(), *place != ".git/config", "{place}: {warnings:?}");
+                drop(repo);
+            }
+        }
+    }
+
+    /// What a configuration includes, at any depth and whatever its condition, and the user's own settings.
+    #[test]
+    fn an_include_that_is_no_file_is_said_and_the_rest_counts() {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path().canonicalize().unwrap();
+        let repo = repo(&root);
+        let dir = durable_fs::Dir::open_root(&root).unwrap();
+        dir.create_fifo(b"fifo").unwrap();
+        std::fs::write(root.join("between"), "[includeIf \"onbranch:none\"]\n\tpath = fifo\n").unwrap();
+        for target in ["fifo", "between", "/dev/zero"] {
+            let target = root.join(target);
+            let text = format!("[core]\n\tignoreCase = true\n[include]\n\tpath = {}\n", target.display());
+            std::fs::write(repo.git_dir.join("config"), text).unwrap();
+            let mut warnings = Vec::new();
+            assert!(repo.settings(&UserConfig::none(), &mut warnings).ignore_case);
+            assert!(warnings.iter().any(|warning| warning.contains("no include counts")), "{warnings:?}");
+        }
+        std::fs::write(repo.git_dir.join("config"), "").unwrap();
+        let mut warnings = Vec::new();
+        let off = UserConfig { files: vec!["/dev/null".into()], ..UserConfig::none() };
+        repo.settings(&off, &mut warnings);
+        assert_eq!(warnings, Vec::<String>::new(), "how settings are switched off");
     }
 }

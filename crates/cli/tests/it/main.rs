@@ -17,6 +17,7 @@ mod dice;
 mod door_attacks;
 mod doors;
 mod dsh_home;
+mod fifos;
 mod flips;
 mod folds;
 mod full_disk;

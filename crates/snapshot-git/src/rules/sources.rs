@@ -116,17 +116,10 @@ fn json(list: &[String]) -> Vec<u8> {
 
 /// Reads a file that need not be there.
 fn read_outside(path: &Path, warnings: &mut Vec<String>) -> Option<Vec<u8>> {
-    let read = || {
-        let meta = std::fs::metadata(path)?;
-        if !meta.is_file() {
-            return Err(std::io::Error::other("not a file"));
-        }
-        if meta.len() > MAX_RULE_FILE {
-            return Err(std::io::Error::from(std::io::ErrorKind::FileTooLarge));
-        }
-        std::fs::read(path)
-    };
-    match read() {
+    if path == Path::new("/dev/null") {
+        return None;
+    }
+    match durable_fs::read_regular(path, MAX_RULE_FILE) {
         Ok(content) => Some(content),
         Err(error) => {
             let absent = matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory);
