@@ -195,6 +195,11 @@ pub trait IndexStore: Any + fmt::Debug + Send + Sync {
     /// All sessions.
     fn sessions(&self) -> Result<Vec<Session>, IndexError>;
 
+    /// One session, if it is known.
+    fn session(&self, key: &SessionKey) -> Result<Option<Session>, IndexError> {
+        Ok(self.sessions()?.into_iter().find(|session| session.key == *key))
+    }
+
     /// All names, by label.
     fn names(&self) -> Result<Vec<Name>, IndexError>;
 

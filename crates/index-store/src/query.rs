@@ -18,6 +18,7 @@ use crate::{
     document::{decode, load},
     rows::{
         KeyRange, NEWEST, OPEN, REVISION, Rows, Table, marks_prefix, op_key, ord_key, parse_mark, parse_ord, point_key,
+        session_key,
     },
     touches,
 };
@@ -161,6 +162,10 @@ pub(crate) fn open_intent(rows: &(impl Rows + ?Sized)) -> Result<Option<Intent>,
 
 pub(crate) fn sessions(rows: &(impl Rows + ?Sized)) -> Result<Vec<Session>, IndexError> {
     list(rows, Table::Session, &KeyRange::all())
+}
+
+pub(crate) fn session(rows: &(impl Rows + ?Sized), key: &SessionKey) -> Result<Option<Session>, IndexError> {
+    load(rows, Table::Session, &session_key(key))
 }
 
 pub(crate) fn names(rows: &(impl Rows + ?Sized)) -> Result<Vec<Name>, IndexError> {

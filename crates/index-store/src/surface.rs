@@ -67,6 +67,12 @@ macro_rules! index_store {
             fn sessions(&self) -> Result<Vec<checkpoint_core::Session>, checkpoint_core::IndexError> {
                 self.read(|rows| $crate::query::sessions(rows))
             }
+            fn session(
+                &self,
+                key: &checkpoint_core::SessionKey,
+            ) -> Result<Option<checkpoint_core::Session>, checkpoint_core::IndexError> {
+                self.read(|rows| $crate::query::session(rows, key))
+            }
             fn names(&self) -> Result<Vec<checkpoint_core::Name>, checkpoint_core::IndexError> {
                 self.read(|rows| $crate::query::names(rows))
             }

@@ -37,8 +37,7 @@ impl Engine {
     /// The end of a turn that the start of a later one has closed: that record stands for it (model F8).
     fn overtaken_turn(&self, request: &SaveRequest) -> Result<Option<String>, EngineError> {
         let (PointKind::TurnEnd, Some(turn)) = (request.kind, request.turn) else { return Ok(None) };
-        let sessions = self.parts.index.sessions()?;
-        let status = sessions.iter().find(|s| s.key == request.session).and_then(|s| s.turn.as_ref());
+        let status = self.parts.index.session(&request.session)?.and_then(|session| session.turn);
         Ok(status.filter(|status| status.turn > turn).map(|later| {
             format!("turn {turn} of session {} was closed by the start of turn {}", request.session, later.turn)
         }))
@@ -117,7 +116,7 @@ impl Engine {
     pub fn interrupt(&self, session: &SessionKey) -> Result<Turn, EngineError> {
         // A capture writes sessions as it read them: none may be under way.
         let _locked = self.lock(LockMode::Exclusive)?;
-        let known = self.parts.index.sessions()?.into_iter().find(|s| s.key == *session);
+        let known = self.parts.index.session(session)?;
         let open = known
             .and_then(|s| s.turn.clone().map(|turn| (s, turn)))
             .filter(|(_, turn)| turn.ended.is_none() && turn.closed.is_none());
@@ -140,7 +139,7 @@ impl Engine {
     pub fn reopen(&self, session: &SessionKey, turn: Turn) -> Result<bool, EngineError> {
         // As for an interrupt: a capture writes sessions as it read them.
         let _locked = self.lock(LockMode::Exclusive)?;
-        let known = self.parts.index.sessions()?.into_iter().find(|s| s.key == *session);
+        let known = self.parts.index.session(session)?;
         let ended = |status: &TurnStatus| status.ended.is_some() || status.interrupted || status.closed.is_some();
         let over = known
             .and_then(|s| s.turn.clone().map(|status| (s, status)))
@@ -156,7 +155,7 @@ impl Engine {
     /// Registers a session, its parent and whose subagent it is.
     pub fn register_session(&self, session: Session) -> Result<(), EngineError> {
         let _locked = self.lock(LockMode::Exclusive)?;
-        let known = self.parts.index.sessions()?.into_iter().find(|s| s.key == session.key);
+        let known = self.parts.index.session(&session.key)?;
         let turn = session.turn.clone().or(known.and_then(|s| s.turn));
         let session = Session { turn, ..session };
         self.parts
@@ -301,13 +300,14 @@ impl Engine {
 
     /// How a session's turn stands after a record at `ord`; `None` when it did not change.
     fn after_record(&self, session: &Session, ord: Ord) -> Option<TurnStatus> {
-        let status = session.turn.as_ref()?;
+        // Whose turn is closed need not be looked at, however many there were.
+        let status = session.turn.as_ref().filter(|status| status.closed.is_none())?;
         let gone = status.process.as_ref().is_some_and(|process| !self.parts.processes.is_alive(process));
         if let Some(closed) = close_turns(status, ord, gone) {
             return Some(closed);
         }
         // A turn whose start was not recorded begins to count at the first record after it.
-        (status.closed.is_none() && status.start.is_none()).then(|| TurnStatus { start: Some(ord), ..status.clone() })
+        status.start.is_none().then(|| TurnStatus { start: Some(ord), ..status.clone() })
     }
 
     /// The session as it stands after this request. Applied after [`Engine::record_ops`], so it wins.
@@ -397,7 +397,7 @@ impl Engine {
 
     fn record_gap_once(&self, request: &SaveRequest, reason: GapReason) -> Result<PointId, EngineError> {
         let follows = self.parts.index.newest()?;
-        let sessions = self.parts.index.sessions()?;
+        let sessions: Vec<Session> = self.parts.index.session(&request.session)?.into_iter().collect();
         let turn = turn_of(request, &sessions);
         let point = Point {
             kind: PointKind::Gap,

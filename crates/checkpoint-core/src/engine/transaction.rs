@@ -147,8 +147,9 @@ impl Engine {
         let at_work = |session: &&Session| {
             let status = session.turn.as_ref();
             status.is_some_and(|s| {
-                let alive = s.process.as_ref().is_none_or(|process| self.parts.processes.is_alive(process));
-                s.ended.is_none() && s.closed.is_none() && !s.interrupted && alive
+                let open = s.ended.is_none() && s.closed.is_none() && !s.interrupted;
+                // Asked of open turns alone, however many there were.
+                open && s.process.as_ref().is_none_or(|process| self.parts.processes.is_alive(process))
             })
         };
         let sessions = self.parts.index.sessions()?;

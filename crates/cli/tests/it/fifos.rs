@@ -40,7 +40,9 @@ fn repository() -> Option<Sandbox> {
     for name in [".gitignore", ".rwdignore", ".rwd.toml", "d/.gitignore", ".git/info/attributes", ".git/info/exclude"] {
         sandbox.write(name, "");
     }
-    for name in ["commondir", "config.worktree", "packed-refs", "objects/info/alternates", "MERGE_HEAD", "sharedindex.x"] {
+    for name in
+        ["commondir", "config.worktree", "packed-refs", "objects/info/alternates", "MERGE_HEAD", "sharedindex.x"]
+    {
         let at = sandbox.work().join(".git").join(name);
         if !at.exists() && name != "commondir" {
             fs::write(at, "").unwrap();

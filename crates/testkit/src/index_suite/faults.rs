@@ -150,6 +150,10 @@ impl IndexStore for FaultyIndex {
         self.sound()?.sessions()
     }
 
+    fn session(&self, key: &SessionKey) -> Result<Option<Session>, IndexError> {
+        self.sound()?.session(key)
+    }
+
     fn names(&self) -> Result<Vec<Name>, IndexError> {
         self.sound()?.names()
     }

@@ -19,6 +19,8 @@ pub(super) fn sessions_names_marks(open: &Open) {
     one.seen = Timestamp(99);
     one.parent = Some(session("s0"));
     scene.apply(vec![put(&one)]);
+    assert_eq!(open().session(&one.key).unwrap().as_ref(), Some(&one));
+    assert_eq!(index.session(&session("s")).unwrap(), None);
     assert_eq!(open().sessions().unwrap(), [session_row("s0"), one]);
 
     let mut label = name("Bb", 1);

@@ -64,7 +64,7 @@ pub(super) fn open(at: Place<'_>, asked: &SessionOpen) -> Result<SessionOpened, 
     locked(&at.state.sessions).insert(asked.session.clone(), Arc::new(open));
     let scene = at.scene(&asked.session, Needs::default())?;
     *locked(&scene.open.seen) = Some(scene.engine.index().newest()?.0);
-    let known = scene.engine.index().sessions()?.into_iter().find(|known| known.key == session);
+    let known = scene.engine.index().session(&session)?;
     let now = Session {
         key: session.clone(),
         parent: parent.or_else(|| known.as_ref().and_then(|known| known.parent.clone())),
