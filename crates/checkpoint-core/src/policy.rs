@@ -16,6 +16,7 @@ pub enum Nested {
 
 /// What a capture covers and what it may cost.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct CapturePolicy {
     /// Untracked files of this size and above are left out (design § 5, deviation 3).
     pub untracked_max_bytes: u64,
@@ -33,6 +34,9 @@ pub struct CapturePolicy {
     pub watch: bool,
     /// Ceiling of the store's own bytes; near it new files are left out, largest first.
     pub store_max_bytes: u64,
+    /// The store may grow past its limit, for the guard of a restore. A single file larger than the limit is left out even
+    /// so: it could be sparse, and would be read to its end.
+    pub over_budget: bool,
     /// Free bytes that must remain on the store's file system.
     pub free_space_floor: u64,
 }
@@ -48,6 +52,7 @@ impl Default for CapturePolicy {
             seed_from_git: true,
             watch: true,
             store_max_bytes: 2 << 30,
+            over_budget: false,
             free_space_floor: 64 << 20,
         }
     }

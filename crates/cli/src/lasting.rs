@@ -45,7 +45,7 @@ fn missing(now: Option<&OsStr>) -> Option<String> {
     };
     let name = |setting: &str| setting.split_once('=').map_or(String::new(), |(name, _)| name.to_owned());
     let chosen = |setting: &&str| now.split(':').any(|other| name(other) == name(setting));
-    if SETTINGS.iter().any(|setting| chosen(&setting)) {
+    if SETTINGS.iter().any(chosen) {
         return None;
     }
     let kept = (!now.is_empty()).then_some(now);

@@ -14,6 +14,7 @@ use harness_adapter::sessions::{
 };
 
 /// Arguments, environment and standard streams of one run.
+#[expect(clippy::struct_excessive_bools, reason = "each says one thing of the surroundings")]
 pub struct World {
     /// The command line, program name first.
     pub args: Vec<OsString>,

@@ -74,7 +74,7 @@ impl Names<'_> {
     }
 
     fn holds(&self, name: &[u8], wanted: &[u8]) -> bool {
-        held(self.dir, name).is_ok_and(|bytes| bytes.as_deref() == Some(wanted))
+        held(self.dir, name, wanted.len() as u64).is_ok_and(|bytes| bytes.as_deref() == Some(wanted))
     }
 
     /// For a file system that has no way to see what a change brings out.
@@ -121,15 +121,31 @@ impl Names<'_> {
     }
 }
 
-/// What a regular file holds; `None` where there is none.
-fn held(dir: &Dir, name: &[u8]) -> io::Result<Option<Vec<u8>>> {
+/// What a regular file holds, as far as it takes to tell it from `len` bytes; `None` where there is none.
+fn held(dir: &Dir, name: &[u8], len: u64) -> io::Result<Option<Vec<u8>>> {
     match dir.open_file(name) {
-        Ok(mut file) => {
+        Ok(file) => {
             let mut bytes = Vec::new();
-            file.read_to_end(&mut bytes)?;
+            file.take(len.saturating_add(1)).read_to_end(&mut bytes)?;
             Ok(Some(bytes))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_became_a_sparse_terabyte_is_not_read_to_its_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        File::create(&path).unwrap().set_len(1 << 40).unwrap();
+        assert!(!replace_if(&path, Some(b"old"), Some(b"new")).unwrap());
+        assert!(!replace_if(&path, Some(b"old"), None).unwrap());
+        assert_eq!(path.metadata().unwrap().len(), 1 << 40);
+        assert_eq!(path.parent().unwrap().read_dir().unwrap().count(), 1);
     }
 }

@@ -6,6 +6,7 @@
 //! <data>/workspaces/<id>/root.json     the workspace's entry of the registry, in case that is lost
 //! <data>/workspaces/<id>/git/          the object database
 //! <data>/workspaces/<id>/stat.cache    change-detection cache
+//! <data>/workspaces/<id>/restored.cache  what the last restore read back, until a capture has used it
 //! <data>/workspaces/<id>/index.sqlite  or index.jsonl
 //! <data>/workspaces/<id>/index.high    how far the index had come
 //! <data>/workspaces/<id>/lock, epoch

@@ -307,5 +307,6 @@ fn room(this: &GitSnapshots, request: &CaptureRequest<'_>) -> Result<u64, Snapsh
         rustix::fs::statvfs(dir).map_err(|errno| SnapshotError::Io { path: dir.to_owned(), source: errno.into() })?;
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
     let policy = request.policy;
-    Ok(policy.store_max_bytes.saturating_sub(own).min(free.saturating_sub(policy.free_space_floor)))
+    let most = if policy.over_budget { u64::MAX } else { policy.store_max_bytes };
+    Ok(most.saturating_sub(own).min(free.saturating_sub(policy.free_space_floor)))
 }

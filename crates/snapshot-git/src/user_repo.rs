@@ -560,7 +560,7 @@ mod tests {
                 let mut warnings = Vec::new();
                 let found = UserRepo::discover(&root).unwrap();
                 found.settings(&UserConfig::none(), &mut warnings);
-                assert_eq!(found.is_plain(), false, "{place}");
+                assert!(!found.is_plain(), "{place}");
                 assert_eq!(found.head().commit, None, "{place}");
                 assert_eq!(found.read_index().is_err(), *place == ".git/index", "{place}");
                 found.index_digest(i64::MAX);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use checkpoint_core::{Beat, ForkRequest, Seq, SessionError, SessionHeader, SessionKey, SessionLog, Turn};
@@ -43,6 +44,7 @@ pub struct MemoryLog {
     logs: Mutex<BTreeMap<SessionKey, Log>>,
     host: Mutex<Host>,
     during_fork: Mutex<Option<Arc<dyn Fn() + Send + Sync>>>,
+    heads: AtomicU64,
 }
 
 impl fmt::Debug for MemoryLog {
@@ -52,6 +54,11 @@ impl fmt::Debug for MemoryLog {
 }
 
 impl MemoryLog {
+    /// How many heads of logs were read: with a real harness each is a look for a file and a read.
+    pub fn heads_read(&self) -> u64 {
+        self.heads.load(Ordering::Relaxed)
+    }
+
     /// Starts a session.
     pub fn start(&self, session: &SessionKey) {
         self.logs().insert(session.clone(), Log { events: vec![(Beat::Other, 0)], ..Log::default() });
@@ -173,6 +180,7 @@ impl SessionLog for MemoryLog {
     }
 
     fn header(&self, session: &SessionKey) -> Result<SessionHeader, SessionError> {
+        self.heads.fetch_add(1, Ordering::Relaxed);
         let log = self.get(session)?;
         Ok(SessionHeader {
             key: session.clone(),

@@ -127,9 +127,7 @@ impl Engine {
     /// Walks the workspace.
     pub(super) fn walk(&self, latest: &Latest, how: &Walk) -> Result<Captured, EngineError> {
         let mut policy = self.parts.capture.clone();
-        if how.over_budget {
-            policy.store_max_bytes = u64::MAX;
-        }
+        policy.over_budget = how.over_budget;
         let held = self.parts.index.held()?;
         let not_held: BTreeSet<RelPath> =
             latest.record.iter().flat_map(|point| point.sensitive.iter().cloned()).collect();

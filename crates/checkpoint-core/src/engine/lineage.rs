@@ -200,10 +200,16 @@ impl Engine {
         }
     }
 
-    /// Sessions with the origins that only logs know, for judging whose work a change is.
-    pub(super) fn with_origins(&self, session: &SessionKey, known: &[Session]) -> Vec<Session> {
+    /// Sessions with the origins that only logs know, for judging whose work a change is: those of `judged`, of `session`,
+    /// and of all that they come from. Of the others no log is read, however many there were.
+    pub(super) fn with_origins(
+        &self,
+        session: &SessionKey,
+        judged: BTreeSet<SessionKey>,
+        known: &[Session],
+    ) -> Vec<Session> {
         let mut all = known.to_vec();
-        let mut todo: Vec<SessionKey> = known.iter().map(|s| s.key.clone()).collect();
+        let mut todo: Vec<SessionKey> = judged.into_iter().collect();
         todo.push(session.clone());
         let mut seen = BTreeSet::new();
         while let Some(key) = todo.pop() {

@@ -371,7 +371,13 @@ impl Engine {
         let now = changes_after(&*self.parts.index, target, paths)?;
         let recent: BTreeMap<&RelPath, &Vec<Member>> =
             since.touches.iter().map(|touch| (&touch.path, &touch.by)).collect();
-        let family = Family::of(&order.session, &self.with_origins(&order.session, &latest.sessions));
+        let recorded = paths.iter().filter_map(|path| now.get(path)).flat_map(History::keys);
+        let judged = recorded.chain(recent.values().copied().flatten()).filter_map(|member| match member {
+            Member::Session(key) => Some(key.clone()),
+            Member::Outside | Member::Local => None,
+        });
+        let origins = self.with_origins(&order.session, judged.collect(), &latest.sessions);
+        let family = Family::of(&order.session, &origins);
         let later = match &order.goal {
             Goal::Reverse(operation) => self.written_later(operation)?,
             _ => BTreeSet::new(),

@@ -207,6 +207,7 @@ impl Settings {
             seed_from_git: self.value("capture.seed_from_git") != Some(&Value::Bool(false)),
             watch: self.value("capture.watch") == Some(&Value::Bool(true)),
             store_max_bytes: self.int("capture.store_max_bytes"),
+            over_budget: false,
             free_space_floor: self.int("capture.free_space_floor"),
         }
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::sandbox::Sandbox;
 
 /// Longer than anything takes that does not wait for ever.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 fn files(dir: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(dir).unwrap() {

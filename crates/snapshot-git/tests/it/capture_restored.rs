@@ -155,8 +155,8 @@ fn a_damaged_hint_invents_nothing() {
 fn a_collection_removes_it() {
     let (world, _, lie) = rewritten();
     remember(&world, "d/f", lie, version(&world, "d/f"));
-    let live = checkpoint_core::LiveObjects::default();
-    world.backend.gc(&live, false, &checkpoint_core::NoProgress).unwrap();
+    let nothing = checkpoint_core::LiveObjects::default();
+    world.backend.gc(&nothing, false, &checkpoint_core::NoProgress).unwrap();
     assert!(!world.dir.path().join(HINT).exists());
 }
 

@@ -1,8 +1,8 @@
 //! What grows with the number of points, and what must not.
 
 use checkpoint_core::{
-    Batch, CapturePolicy, IndexOp, LockMode, Point, PointId, PointKind, PointQuery, SaveRequest, SessionKey, StoreLock,
-    Turn,
+    Batch, Beat, CapturePolicy, IndexOp, LockMode, Point, PointId, PointKind, PointQuery, SaveRequest, Session,
+    SessionKey, StoreLock, Timestamp, Turn,
 };
 
 use crate::world::{Kind, World, exactly};
@@ -115,4 +115,43 @@ fn captures_previews_and_short_lists_cost_the_same_after_ten_thousand_points() {
         assert!(*many <= few + 2 * sample, "{what}: {few} rows after 600 points, {many} after 10,000");
         assert!(*many < 500, "{what}: {many} rows");
     }
+}
+
+/// Rows that a turn looks at, and rows and heads of logs that a preview does, in a workspace of `n` older sessions.
+fn beside_sessions(n: u32) -> [u64; 3] {
+    let world = World::plain();
+    world.write("a", "0");
+    world.save();
+    let index = world.engine.index();
+    for k in 0..n {
+        let key = SessionKey::parse(&format!("claude:old-{k}")).unwrap();
+        world.sessions.start(&key);
+        let session =
+            Session { key, parent: None, seed_length: None, subagent_of: None, turn: None, seen: Timestamp(1) };
+        index.apply(&Batch { follows: None, ops: vec![IndexOp::PutSession { session: Box::new(session) }] }).unwrap();
+    }
+    let here = SessionKey::parse("claude:here").unwrap();
+    world.sessions.start(&here);
+    for beat in [Beat::TurnStart(Turn(1)), Beat::TurnEnd(Turn(1))] {
+        world.sessions.push(&here, beat);
+    }
+    let looked = || world.memory.visited().unwrap();
+    let before = looked();
+    for (kind, text) in [(PointKind::TurnStart, "1"), (PointKind::Mutation, "2"), (PointKind::TurnEnd, "3")] {
+        world.write("a", text);
+        world.engine.save(&SaveRequest { turn: Some(Turn(1)), ..SaveRequest::of(here.clone(), kind) }).unwrap();
+    }
+    let (between, heads) = (looked(), world.sessions.heads_read());
+    world.engine.preview(&exactly("claude:here/t1^")).unwrap();
+    [between - before, looked() - between, world.sessions.heads_read() - heads]
+}
+
+/// Each command reads the sessions once or twice, a row each; no log of a session that has nothing to do with it is read.
+#[test]
+fn a_thousand_sessions_cost_a_row_each_and_no_log() {
+    let (few, many) = (beside_sessions(10), beside_sessions(1000));
+    let more = 990;
+    assert!(many[0] <= few[0] + 3 * more, "three captures: {} rows, then {}", few[0], many[0]);
+    assert!(many[1] <= few[1] + 4 * more, "a preview: {} rows, then {}", few[1], many[1]);
+    assert_eq!(many[2], few[2], "heads of logs that a preview reads");
 }

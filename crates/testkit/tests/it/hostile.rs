@@ -250,3 +250,74 @@ fn an_immutable_file_stops_a_restore_and_nothing_is_half_done() {
     world.engine.restore(&decided(first.point.id)).unwrap();
     assert_eq!(world.read("f"), "one");
 }
+
+/// Somebody makes a planned file a sparse terabyte, at whatever step of a restore, in place or by a rename: it is told from
+/// what was planned by its size, kept, and everything else is as before or after. Read to its end it would take hours.
+fn a_terabyte_at_every_step(git: bool, in_place: bool) {
+    let staged = || {
+        let world = World::new(Kind::Memory, git, CapturePolicy::default());
+        world.write("big", "v1");
+        world.write("other", "v1");
+        if git {
+            let added = Command::new("git").args(["add", "."]).current_dir(world.root()).status().unwrap();
+            assert!(added.success());
+        }
+        world.turn_start("h:s", 1);
+        world.write("big", "agent");
+        world.write("other", "agent");
+        world.write("new", "agent");
+        world.turn_end("h:s", 1);
+        world
+    };
+    let world = staged();
+    world.trap.disarm();
+    world.engine.restore(&exactly("h:s/t1^")).unwrap();
+    let steps = world.trap.steps();
+    assert!(steps > 8, "{steps} steps");
+    // Step 0: between the preview and the first write.
+    for at in 0..=steps {
+        for name in ["big", "new"] {
+            let world = staged();
+            let (target, side) = (world.at(name), world.base().join("side"));
+            let grow = move || {
+                // What is gone already may come back.
+                let (path, moved) = if in_place { (&target, false) } else { (&side, true) };
+                let file = fs::File::options().write(true).create(true).truncate(false).open(path).unwrap();
+                file.set_len(1 << 40).unwrap();
+                if moved {
+                    fs::rename(&side, &target).unwrap();
+                }
+            };
+            if at == 0 {
+                world.approver.after(grow);
+            } else {
+                world.trap.set(at, grow);
+            }
+            let result = world.engine.restore(&exactly("h:s/t1^"));
+            let about = format!("git {git}, in place {in_place}, step {at}, {name}: {result:?}");
+            let found = fs::metadata(world.at(name)).expect(&about);
+            assert_eq!(found.len(), 1 << 40, "{about}");
+            assert!(found.blocks() < 1_000, "{about}");
+            match &result {
+                Ok(done) => assert_eq!(world.read("other"), "v1", "{about}: {:?}", done.status),
+                Err(EngineError::Changed { .. } | EngineError::Blocked { .. }) => {
+                    assert_eq!(world.read("other"), "agent", "{about}");
+                }
+                Err(other) => panic!("{other:?}: {about}"),
+            }
+            assert!(world.engine.unfinished().unwrap().is_none(), "{about}");
+            let left = fs::read_dir(world.root()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
+            let left: Vec<_> = left.filter(|name| name.contains("rwd-")).collect();
+            assert!(left.is_empty(), "{about}: {left:?}");
+        }
+    }
+}
+
+#[test]
+fn a_terabyte_that_comes_in_at_any_step_of_a_restore_is_told_by_its_size() {
+    for git in [false, true] {
+        for in_place in [false, true] {
+            a_terabyte_at_every_step(git, in_place);
+        }
+    }
+}
